@@ -1,0 +1,93 @@
+"""Finding a trace by name or path.
+
+A name is looked up in the folders of ``$GYM_WEBFORAGE_TRACES`` (separated like
+``$PATH``), in ``traces/`` of the working folder and of this checkout, and among the
+embedded synthetic traces, which are generated on first use and kept in the cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from gym_webforage.cache import cache_folder
+from gym_webforage.trace.errors import TraceError, TraceNotFoundError
+from gym_webforage.trace.mapped import open_trace
+from gym_webforage.trace.synthetic import EMBEDDED, generate
+from gym_webforage.trace.tables import META, save_trace
+from gym_webforage.trace.trace import Trace
+
+ENVIRONMENT_VARIABLE = "GYM_WEBFORAGE_TRACES"
+
+
+def load_trace(trace: str | Path | Trace) -> Trace:
+    """Load a trace by path or name; a ``Trace`` is returned as it is.
+
+    Raises TraceNotFoundError, which lists the names that exist, or TraceError if the
+    files are broken.
+    """
+    if isinstance(trace, Trace):
+        return trace
+    if not isinstance(trace, str | Path):
+        raise TypeError(
+            f"trace must be a name, a path or a Trace, not {type(trace).__name__}"
+        )
+    if os.sep in str(trace) or isinstance(trace, Path):
+        path = Path(trace).expanduser()
+        if (path / META).is_file():
+            return open_trace(path)
+        reason = "holds no meta.json" if path.is_dir() else "does not exist"
+        raise TraceNotFoundError(f"{path} {reason}. {_known()}")
+    for folder in _folders():
+        if (folder / trace / META).is_file():
+            return open_trace(folder / trace)
+    if trace in EMBEDDED:
+        return _embedded(trace)
+    if (Path(trace) / META).is_file():
+        return open_trace(trace)
+    raise TraceNotFoundError(f"There is no trace {trace!r}. {_known()}")
+
+
+def trace_names() -> list[str]:
+    """Return the names that ``load_trace`` finds, sorted."""
+    found = set(EMBEDDED)
+    for folder in _folders():
+        found.update(file.parent.name for file in folder.glob(f"*/{META}"))
+    return sorted(found)
+
+
+def _known() -> str:
+    return (
+        f"Known traces: {', '.join(trace_names())}. A path to a trace folder works as "
+        f"well, and ${ENVIRONMENT_VARIABLE} names folders to search."
+    )
+
+
+def _folders() -> Iterator[Path]:
+    for folder in os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep):
+        if folder:
+            yield Path(folder).expanduser()
+    yield Path("traces")
+    yield Path(__file__).parents[2] / "traces"
+
+
+def _embedded(name: str) -> Trace:
+    home = cache_folder("traces")
+    if home is None:
+        return generate(EMBEDDED[name], name)
+    # The recipe is part of the folder's name: another one makes the trace anew.
+    folder = home / f"{name}-{EMBEDDED[name].checksum()}"
+    if (folder / META).is_file():
+        try:
+            return open_trace(folder)
+        except TraceError:
+            pass  # damaged on disk: it can be made again
+    trace = generate(EMBEDDED[name], name)
+    try:
+        save_trace(trace, folder, overwrite=True)
+    except OSError:
+        # Another process may have been first; else the disk is full.
+        if not (folder / META).is_file():
+            return trace
+    return open_trace(folder)

@@ -1,0 +1,395 @@
+"""The recording in memory: immutable arrays, shared by every world over it.
+
+A trace is a web graph in time. A *URL* shows a page in *versions*, each visible from
+its ``seen`` time on until the next one; a version has *links* to URLs in page order.
+Text is kept as token counts only, never as sentences. Ragged columns are in CSR form:
+the entries of row ``i`` stand at ``start[i]:start[i + 1]``. Times are whole
+milliseconds since 1970 (UTC), so that clocks add up exactly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gym_webforage.trace.errors import TraceError
+from gym_webforage.trace.strings import Strings
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+FORMAT = 1  # of the folder on disk; a reader refuses a newer one
+
+MILLISECONDS_A_DAY = 86_400_000
+ENDINGS = 64  # file endings told apart; rarer ones count as none
+LATEST_TIME = 253_402_300_799_999  # 9999-12-31, beyond which no clock can overflow
+
+Array = np.ndarray
+
+
+def _column(dtype: Any, table: str) -> Any:
+    """Declare an array: its type, and the table that a reader knows it from."""
+    return field(metadata={"dtype": np.dtype(dtype), "table": table})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """A recorded piece of the web. Make one with ``load_trace`` or ``Trace.build``."""
+
+    meta: Mapping[str, Any]
+    """What ``meta.json`` says: name, title, source, licence, begin, end, roots, ..."""
+
+    urls: Strings
+    sites: Strings
+    labels: Strings
+    vocabulary: Strings
+
+    roots: Array = _column(np.int32, "meta.json")  # the start pages, as URL ids
+
+    url_site: Array = _column(np.int32, "urls")
+    url_target: Array = _column(np.bool_, "urls")
+    url_label_start: Array = _column(np.int64, "urls")
+    url_label: Array = _column(np.int32, "urls")
+    url_token_start: Array = _column(np.int64, "urls")
+    url_token: Array = _column(np.int32, "urls")
+
+    version_start: Array = _column(np.int64, "versions")  # by URL
+    version_seen: Array = _column(np.int64, "versions")
+    version_published: Array = _column(np.int64, "versions")
+    version_status: Array = _column(np.int16, "versions")
+    version_bytes: Array = _column(np.int64, "versions")
+    version_hash: Array = _column(np.uint64, "versions")
+    version_text: Array = _column(np.int32, "versions")  # page text, -1 for none
+    version_state: Array = _column(np.float32, "versions")  # (versions, k)
+
+    link_start: Array = _column(np.int64, "links")  # by version
+    link_target: Array = _column(np.int32, "links")
+    link_text: Array = _column(np.int32, "links")  # link text, -1 for none
+
+    anchor_start: Array = _column(np.int64, "link_texts")  # by link text
+    anchor_token: Array = _column(np.int32, "link_texts")
+    near_start: Array = _column(np.int64, "link_texts")
+    near_token: Array = _column(np.int32, "link_texts")
+
+    title_start: Array = _column(np.int64, "page_texts")  # by page text
+    title_token: Array = _column(np.int32, "page_texts")
+    body_start: Array = _column(np.int64, "page_texts")
+    body_token: Array = _column(np.int32, "page_texts")
+    body_count: Array = _column(np.int32, "page_texts")
+
+    path: Path | None = None
+    """The folder that it was loaded from."""
+
+    @classmethod
+    def build(
+        cls,
+        meta: Mapping[str, Any],
+        *,
+        urls: Strings | Sequence[str],
+        sites: Strings | Sequence[str] = ("",),
+        labels: Strings | Sequence[str] = (),
+        vocabulary: Strings | Sequence[str] = (),
+        **arrays: Any,
+    ) -> Trace:
+        """Make a trace from arrays; what is not given is empty. Validates everything.
+
+        ``meta`` needs ``name`` and ``roots`` (URLs as strings); ``begin`` and ``end``
+        default to the first and last ``seen``.
+        """
+        from gym_webforage.trace.validate import validate
+
+        count = len(urls)
+        versions = len(arrays.get("version_seen", ()))
+        link_texts = len(arrays.get("anchor_start", (0,))) - 1
+        page_texts = len(arrays.get("body_start", (0,))) - 1
+        seen = np.asarray(arrays.get("version_seen", ()), np.int64)
+        defaults: dict[str, Any] = {
+            "url_site": np.zeros(count),
+            "url_target": np.zeros(count),
+            "url_label_start": np.zeros(count + 1),
+            "url_token_start": np.zeros(count + 1),
+            "version_start": np.zeros(count + 1),
+            "version_published": seen,
+            "version_status": np.full(versions, 200),
+            "version_bytes": np.zeros(versions),
+            "version_hash": np.zeros(versions),
+            "version_text": np.full(versions, -1),
+            "version_state": np.zeros((versions, 0)),
+            "link_start": np.zeros(versions + 1),
+            "link_text": np.full(len(arrays.get("link_target", ())), -1),
+            "anchor_start": np.zeros(1),
+            "near_start": np.zeros(link_texts + 1),
+            "title_start": np.zeros(page_texts + 1),
+            "body_start": np.zeros(1),
+            "body_count": np.ones(len(arrays.get("body_token", ()))),
+        }
+        unknown = arrays.keys() - COLUMNS.keys()
+        if unknown:
+            raise TypeError(f"a trace has no array {', '.join(sorted(unknown))}")
+        packed = [_strings(column) for column in (urls, sites, labels, vocabulary)]
+        arrays["roots"] = find_roots(meta, packed[0])
+        made = {}
+        for name, column in COLUMNS.items():
+            given = arrays.get(name, defaults.get(name, ()))
+            made[name] = frozen(np.ascontiguousarray(given, column["dtype"]))
+        period = (int(seen.min()), int(seen.max())) if versions else (0, 0)
+        meta = {"begin": to_iso(period[0]), "end": to_iso(period[1]), **meta}
+        trace = cls(meta, *packed, **made)
+        validate(trace)
+        return trace
+
+    # --- sizes and times
+
+    @property
+    def name(self) -> str:
+        """The trace's name, with its version: ``synthetic-v0``."""
+        return str(self.meta["name"])
+
+    @property
+    def states(self) -> int:
+        """The length k of a page's state vector, 0 where there is none."""
+        return self.version_state.shape[1]
+
+    @cached_property
+    def begin(self) -> int:
+        """When the recording begins, in milliseconds."""
+        return from_iso(self.meta["begin"])
+
+    @cached_property
+    def end(self) -> int:
+        """When the recording ends, in milliseconds."""
+        return from_iso(self.meta["end"])
+
+    @cached_property
+    def most_links(self) -> int:
+        """The largest number of links on one page version."""
+        counts = np.diff(self.link_start)
+        return int(counts.max()) if len(counts) else 0
+
+    @cached_property
+    def mean_bytes(self) -> float:
+        """The mean size of a page version, at least 1."""
+        sizes = self.version_bytes
+        return max(1.0, float(sizes.mean())) if len(sizes) else 1.0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How much of everything there is."""
+        return {
+            "urls": len(self.urls),
+            "recorded urls": int(np.count_nonzero(np.diff(self.version_start))),
+            "versions": len(self.version_seen),
+            "links": len(self.link_target),
+            "sites": len(self.sites),
+            "labels": len(self.labels),
+            "targets": int(self.url_target.sum()),
+            "link texts": len(self.anchor_start) - 1,
+            "page texts": len(self.body_start) - 1,
+            "tokens": len(self.vocabulary),
+            "states": self.states,
+        }
+
+    # --- looking things up
+
+    def version_at(self, url: int, time: int) -> int:
+        """Return the version of ``url`` that is visible at ``time``, or -1."""
+        low, high = self.version_start[url], self.version_start[url + 1]
+        seen = self.version_seen[low:high]
+        behind = int(np.searchsorted(seen, time, "right"))
+        return int(low) + behind - 1 if behind else -1
+
+    def links_of(self, version: int) -> Array:
+        """Return the URL ids that ``version`` links to, in page order."""
+        return self.link_target[self.link_start[version] : self.link_start[version + 1]]
+
+    def labelled(self, label: int | str) -> Array:
+        """Return the URL ids that carry ``label``."""
+        if isinstance(label, str):
+            number = self.labels.find(label)
+            if number < 0:
+                raise KeyError(f"no label {label!r}; known: {', '.join(self.labels)}")
+            label = number
+        owners = np.repeat(np.arange(len(self.urls)), np.diff(self.url_label_start))
+        return owners[self.url_label == label].astype(np.int32)
+
+    @cached_property
+    def version_url(self) -> Array:
+        """The URL id of every version."""
+        counts = np.diff(self.version_start)
+        return frozen(np.repeat(np.arange(len(self.urls), dtype=np.int32), counts))
+
+    @cached_property
+    def url_ending(self) -> Array:
+        """A number for each URL's file ending: 0 for none or a rare one."""
+        endings = [_ending(url) for url in self.urls]
+        common = Counter(ending for ending in endings if ending)
+        ranked = sorted(common, key=lambda ending: (-common[ending], ending))
+        number = {ending: i for i, ending in enumerate(ranked[: ENDINGS - 1], 1)}
+        return frozen(np.array([number.get(e, 0) for e in endings], np.int32))
+
+    @cached_property
+    def state_bound(self) -> float:
+        """A whole number, at least 1, that no state exceeds in size."""
+        state = self.version_state
+        return float(max(1.0, np.ceil(np.abs(state).max()))) if state.size else 1.0
+
+    @cached_property
+    def idf(self) -> Array:
+        """Inverse document frequency of every token: ``ln((1 + n) / (1 + df)) + 1``."""
+        frequency = np.bincount(self.body_token, minlength=len(self.vocabulary))
+        texts = len(self.body_start) - 1
+        return frozen(np.log((1 + texts) / (1 + frequency)) + 1)
+
+    @cached_property
+    def text_norm(self) -> Array:
+        """Length of every page text's tf-idf vector."""
+        weight = self.body_count * self.idf[self.body_token]
+        owner = np.repeat(np.arange(len(self.body_start) - 1), np.diff(self.body_start))
+        squares = np.bincount(owner, weight * weight, len(self.body_start) - 1)
+        return frozen(np.sqrt(squares))
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the content, whatever the files look like on disk."""
+        total = hashlib.sha256()
+        for name, array in self.arrays().items():
+            total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            total.update(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
+        for key in ("begin", "end"):
+            total.update(f"{key} {self.meta[key]}\n".encode())
+        return total.hexdigest()
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays by name, the strings' bytes and offsets included."""
+        found: dict[str, Array] = {}
+        for name in STRING_COLUMNS:
+            strings: Strings = getattr(self, name)
+            found[f"{name}_data"] = strings.data
+            found[f"{name}_start"] = strings.start
+        found.update((name, getattr(self, name)) for name in COLUMNS)
+        return found
+
+    # --- derived traces and views
+
+    def renamed(self, name: str, **meta: Any) -> Trace:
+        """Return the same recording under another name."""
+        return replace(self, meta={**self.meta, "name": name, **meta}, path=None)
+
+    def rewired(self, seed: int) -> Trace:
+        """Return the paper's control: same degrees, clustering destroyed."""
+        from gym_webforage.trace.structure import rewired
+
+        return rewired(self, seed)
+
+    def to_networkx(self, time: int | None = None) -> nx.DiGraph:
+        """Return the graph of URLs, at one ``time`` or over the whole recording."""
+        from gym_webforage.trace.structure import to_networkx
+
+        return to_networkx(self, time)
+
+    def __repr__(self) -> str:
+        """Name the trace and its size."""
+        return (
+            f"Trace({self.name!r}, {len(self.urls):,} URLs, "
+            f"{len(self.version_seen):,} versions, {len(self.link_target):,} links)"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Trace:
+        """Return itself: it never changes."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send a loaded trace by its path, any other by its arrays."""
+        if self.path is not None:
+            from gym_webforage.trace.catalog import load_trace
+
+            return load_trace, (str(self.path),)
+        return _rebuilt, (dict(self.meta), self.arrays())
+
+
+COLUMNS: dict[str, Mapping[str, Any]] = {
+    column.name: column.metadata for column in fields(Trace) if column.metadata
+}
+STRING_COLUMNS = ("urls", "sites", "labels", "vocabulary")
+
+
+def _ending(url: str) -> str:
+    """Return the file ending of a URL's path, "" if it has none."""
+    path = url.split("#", 1)[0].split("?", 1)[0].split("://", 1)[-1]
+    _, _, name = path.partition("/")[2].rpartition("/")
+    ending = name.rpartition(".")[2].lower() if "." in name else ""
+    return ending if ending.isalnum() and len(ending) <= 5 else ""
+
+
+def _strings(column: Strings | Sequence[str]) -> Strings:
+    return column if isinstance(column, Strings) else Strings.of(column)
+
+
+def find_roots(meta: Mapping[str, Any], urls: Strings) -> Array:
+    """Return the ids of the start pages that ``meta`` names, in its order."""
+    from gym_webforage.trace.validate import check_meta
+
+    check_meta(meta)
+    wanted = set(meta["roots"])
+    found = {url: i for i, url in enumerate(urls) if url in wanted}
+    for root in meta["roots"]:
+        if root not in found:
+            raise TraceError("meta.json", f"the root {root!r} is not among the URLs")
+    return np.array([found[root] for root in meta["roots"]], np.int32)
+
+
+def from_arrays(
+    meta: Mapping[str, Any], arrays: Mapping[str, Array], path: Path | None = None
+) -> Trace:
+    """Put a trace together from what ``Trace.arrays`` returns. Does not validate."""
+    strings = [
+        Strings(arrays[f"{name}_data"], arrays[f"{name}_start"])
+        for name in STRING_COLUMNS
+    ]
+    columns = {name: arrays[name] for name in COLUMNS}
+    return Trace(meta, *strings, **columns, path=path)
+
+
+def _rebuilt(meta: dict[str, Any], arrays: dict[str, Array]) -> Trace:
+    return from_arrays(meta, {name: frozen(array) for name, array in arrays.items()})
+
+
+def frozen(array: Array) -> Array:
+    """Return ``array`` marked read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def to_iso(time: int) -> str:
+    """Write a time in milliseconds as UTC text.
+
+    >>> to_iso(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    whole, rest = divmod(time, 1000)
+    moment = datetime.fromtimestamp(whole, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+
+
+def from_iso(text: str) -> int:
+    """Read a time as milliseconds; a time without a zone is UTC.
+
+    >>> from_iso("1970-01-02")
+    86400000
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise TraceError("meta.json", f"{text!r} is not an ISO 8601 time") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = int(moment.replace(microsecond=0).timestamp())
+    return seconds * 1000 + moment.microsecond // 1000

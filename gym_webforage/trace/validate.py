@@ -1,0 +1,199 @@
+"""Everything that the kernels rely on, checked once, before they may see a trace.
+
+The kernels index these arrays without bounds checks, so a value that slips through
+here could crash the process. Each rule names the table, the row and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gym_webforage.trace.errors import TraceError
+
+if TYPE_CHECKING:
+    from gym_webforage.trace.trace import Trace
+
+MOST_ROWS = 2**31 - 1  # ids are 32-bit
+MOST_BYTES = 2**40
+MOST_COUNT = 2**24
+
+
+def validate(trace: Trace) -> None:
+    """Raise TraceError at the first value that the kernels could not stand."""
+    from gym_webforage.trace.trace import COLUMNS
+
+    urls, versions = len(trace.urls), len(trace.version_seen)
+    links = len(trace.link_target)
+    link_texts, page_texts = len(trace.anchor_start) - 1, len(trace.body_start) - 1
+    tokens = len(trace.vocabulary)
+
+    for name, column in COLUMNS.items():
+        array = getattr(trace, name)
+        dimensions = 2 if name == "version_state" else 1
+        if array.dtype != column["dtype"] or array.ndim != dimensions:
+            raise TraceError(
+                column["table"],
+                f"{name} is {array.dtype} in {array.ndim} dimensions, "
+                f"expected {column['dtype']} in {dimensions}",
+            )
+        if not array.flags.c_contiguous:
+            raise TraceError(column["table"], f"{name} is not contiguous")
+        if array.size and len(array) > MOST_ROWS and array.dtype == np.int32:
+            raise TraceError(column["table"], f"{name} has more than 2^31 entries")
+
+    for name in ("urls", "sites", "labels", "vocabulary"):
+        _strings(trace, name)
+    if urls == 0:
+        raise TraceError("urls", "there is no URL")
+    if urls > MOST_ROWS or versions > MOST_ROWS:
+        raise TraceError("urls", "more than 2^31 rows")
+
+    rows = {"urls": urls, "versions": versions, "links": links}
+    for name in (
+        "url_site url_target version_published version_status version_bytes "
+        "version_hash version_text version_state link_text"
+    ).split():
+        table = COLUMNS[name]["table"]
+        if len(getattr(trace, name)) != rows[table]:
+            raise TraceError(
+                table, f"{name} has {len(getattr(trace, name))} of {rows[table]} rows"
+            )
+
+    for name, count, entries in (
+        ("url_label_start", urls, len(trace.url_label)),
+        ("url_token_start", urls, len(trace.url_token)),
+        ("version_start", urls, versions),
+        ("link_start", versions, links),
+        ("anchor_start", link_texts, len(trace.anchor_token)),
+        ("near_start", link_texts, len(trace.near_token)),
+        ("title_start", page_texts, len(trace.title_token)),
+        ("body_start", page_texts, len(trace.body_token)),
+    ):
+        _offsets(COLUMNS[name]["table"], name, getattr(trace, name), count, entries)
+    if len(trace.body_count) != len(trace.body_token):
+        raise TraceError("page_texts", "body and counts differ in length")
+
+    for name, low, high in (
+        ("roots", 0, urls),
+        ("url_site", 0, len(trace.sites)),
+        ("url_label", 0, len(trace.labels)),
+        ("url_token", 0, tokens),
+        ("version_text", -1, page_texts),
+        ("link_target", 0, urls),
+        ("link_text", -1, link_texts),
+        ("anchor_token", 0, tokens),
+        ("near_token", 0, tokens),
+        ("title_token", 0, tokens),
+        ("body_token", 0, tokens),
+        ("body_count", 1, MOST_COUNT),
+        ("version_status", 0, 1000),
+        ("version_bytes", 0, MOST_BYTES),
+    ):
+        _in_range(COLUMNS[name]["table"], name, getattr(trace, name), low, high)
+
+    _times(trace)
+    if not np.isfinite(trace.version_state).all():
+        row = int(np.argmin(np.isfinite(trace.version_state).all(axis=1)))
+        raise TraceError("versions", "the state is not finite", row)
+    check_meta(trace.meta)
+
+
+def check_meta(meta: Mapping[str, Any]) -> None:
+    """Check the fields of ``meta.json`` that the software reads."""
+    name = meta.get("name")
+    if not isinstance(name, str) or not name or "/" in name or "\x00" in name:
+        raise TraceError("meta.json", f"name {name!r} is not a plain name")
+    roots = meta.get("roots")
+    if not isinstance(roots, list | tuple) or not roots:
+        raise TraceError("meta.json", "roots must list at least one URL")
+    if not all(isinstance(root, str) for root in roots):
+        raise TraceError("meta.json", "roots must be URLs")
+    if len(set(roots)) != len(roots):
+        raise TraceError("meta.json", "roots names a URL twice")
+    topics = meta.get("topics", {})
+    if not isinstance(topics, dict) or not all(
+        isinstance(words, list) and all(isinstance(word, str) for word in words)
+        for words in topics.values()
+    ):
+        raise TraceError("meta.json", "topics must map a name to a list of words")
+    test = meta.get("test", {})
+    if not isinstance(test, dict) or not all(
+        isinstance(names, list) for names in test.values()
+    ):
+        raise TraceError("meta.json", "test must map sites or topics to a list")
+
+
+def _strings(trace: Trace, name: str) -> None:
+    strings = getattr(trace, name)
+    if strings.data.dtype != np.uint8 or strings.start.dtype != np.int64:
+        raise TraceError(name, "strings are not stored as bytes and offsets")
+    _offsets(name, "text", strings.start, len(strings.start) - 1, len(strings.data))
+    try:
+        whole = strings.data.tobytes().decode()
+    except UnicodeDecodeError as error:
+        row = int(np.searchsorted(strings.start, error.start, "right")) - 1
+        raise TraceError(name, "the text is not UTF-8", row) from error
+    # Each offset must fall on a character's first byte (10xxxxxx continues one).
+    inner = strings.start[1:-1]
+    inner = inner[inner < len(strings.data)]
+    broken = (strings.data[inner] & 0xC0) == 0x80
+    if len(whole) != len(strings.data) and broken.any():
+        raise TraceError(name, "the text is not UTF-8", int(np.argmax(broken)))
+    if name == "urls":
+        empty = np.diff(strings.start) == 0
+        if empty.any():
+            raise TraceError(name, "the URL is empty", int(np.argmax(empty)))
+    if len(strings) != len(set(strings)):
+        seen: set[str] = set()
+        for row, text in enumerate(strings):
+            if text in seen:
+                raise TraceError(name, f"{text!r} stands there twice", row)
+            seen.add(text)
+
+
+def _offsets(table: str, name: str, start: np.ndarray, rows: int, entries: int) -> None:
+    if len(start) != rows + 1:
+        raise TraceError(table, f"{name} has {len(start)} offsets for {rows} rows")
+    if start[0] != 0 or start[-1] != entries:
+        raise TraceError(
+            table, f"{name} runs from {start[0]} to {start[-1]}, not 0 to {entries}"
+        )
+    # Compared directly: a difference could overflow and look harmless.
+    falling = start[1:] < start[:-1]
+    if falling.any():
+        raise TraceError(table, f"{name} falls", int(np.argmax(falling)))
+
+
+def _in_range(table: str, name: str, array: np.ndarray, low: int, high: int) -> None:
+    if not len(array):
+        return
+    if array.min() < low or array.max() >= high:
+        row = int(np.argmax((array < low) | (array >= high)))
+        raise TraceError(
+            table, f"{name} is {array[row]}, expected {low} to {high - 1}", row
+        )
+
+
+def _times(trace: Trace) -> None:
+    from gym_webforage.trace.trace import LATEST_TIME
+
+    for name in ("version_seen", "version_published"):
+        _in_range("versions", name, getattr(trace, name), 0, LATEST_TIME + 1)
+    seen = trace.version_seen
+    late = trace.version_published > seen
+    if late.any():
+        raise TraceError(
+            "versions", "published after it was seen", int(np.argmax(late))
+        )
+    if len(seen) > 1:
+        url = np.repeat(np.arange(len(trace.urls)), np.diff(trace.version_start))
+        unsorted = (url[1:] == url[:-1]) & (seen[1:] <= seen[:-1])
+        if unsorted.any():
+            row = int(np.argmax(unsorted)) + 1
+            raise TraceError("versions", "not later than the version before it", row)
+    if not 0 <= trace.begin <= trace.end <= LATEST_TIME:
+        raise TraceError("meta.json", "begin and end are not a period")
+

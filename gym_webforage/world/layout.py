@@ -1,0 +1,209 @@
+"""Where everything stands in the arrays that the kernels share with Python.
+
+Kernels see a trace, a world and a forager each as a row of addresses. The numbers here
+say which address is what, and what stands where in the arrays behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def _numbered(names: str) -> list[int]:
+    return list(range(len(names.split())))
+
+
+# --- a trace: one address each
+TRACE_ARRAYS = (
+    "version_start version_seen version_published version_status version_bytes "
+    "version_text version_state link_start link_target link_text url_site url_target "
+    "url_label_start url_label url_token_start url_token url_ending anchor_start "
+    "anchor_token near_start near_token body_start body_token body_count idf text_norm"
+)
+(
+    VERSION_START,
+    SEEN,
+    PUBLISHED,
+    STATUS,
+    BYTES,
+    VERSION_TEXT,
+    STATE,
+    LINK_START,
+    LINK_TARGET,
+    LINK_TEXT,
+    URL_SITE,
+    URL_TARGET,
+    LABEL_START,
+    LABEL,
+    URL_TOKEN_START,
+    URL_TOKEN,
+    URL_ENDING,
+    ANCHOR_START,
+    ANCHOR,
+    NEAR_START,
+    NEAR,
+    BODY_START,
+    BODY,
+    BODY_COUNT,
+    IDF,
+    TEXT_NORM,
+) = _numbered(TRACE_ARRAYS)
+TRACE_STATES = len(TRACE_ARRAYS.split())  # a number, not an address: k
+TRACE_FIELDS = TRACE_STATES + 1
+
+# --- a world: addresses, then the meaning of its integers and numbers
+(
+    WORLD_INTS,
+    WORLD_FLOATS,
+    PAID_BITS,  # documents that someone sent (News), URLs that have paid (others)
+    LOG_TIME,
+    LOG_ROWS,
+    LOG_VALUE,
+    SITE_READY,  # when each site may be asked again
+    TOPIC,  # the topic's unit vector over the vocabulary
+) = range(8)
+WORLD_FIELDS = 8
+
+(
+    CLOCK,
+    START,
+    FETCHES,
+    BUDGET_TIME,
+    BUDGET_FETCHES,
+    LOG_COUNT,
+    LOG_CAPACITY,
+    RULES,
+    FETCH_TIME,
+    MAX_AGE,
+    PATH_LENGTH,
+    REFETCH_VISITED,
+    DOCUMENT_IS_URL,
+    COST_IS_BYTES,
+    HOST_DELAY,
+    EVOLUTION,
+    TOPIC_LABEL,  # -1: relevance is similarity
+    SITE,  # -1: all sites
+    MAKES_LOG,
+) = range(19)
+WORLD_INT_COUNT = 19
+
+NEWS, TOPIC_RULES, SPIDER = range(3)
+
+REWARD, PENALTY, THRESHOLD, MEAN_BYTES = range(4)
+WORLD_FLOAT_COUNT = 4
+
+LOG_URL, LOG_VERSION, LOG_STEP, LOG_FORAGER, LOG_FLAGS = range(5)
+LOG_COLUMNS = 5
+VISITED, SENT, NOVEL, DEAD, ILLEGAL = 1, 2, 4, 8, 16  # an event's flags
+
+# --- a forager: addresses, then the meaning of its integers and numbers
+(
+    FORAGER_INTS,
+    FORAGER_FLOATS,
+    LEDGER,  # one row of integers for each known URL, by discovery number
+    LEDGER_FLOATS,
+    HASH,  # (URL, discovery number), open addressing
+    MARKS,  # documents that this forager has sent
+    SLOT,  # discovery number in each slot, -1 if empty
+    SLOT_CHANGED,
+    OUTBOX,  # pages fetched in this step: discovery number, version, row in the log
+    ENDING_STATS,  # sum of values and number of fetches by file ending
+    SITE_STATS,
+    PROFILE,  # what the links to paying pages had in common, over the vocabulary
+) = range(12)
+FORAGER_FIELDS = 12
+
+(
+    KNOWN,
+    LEDGER_CAPACITY,
+    HASH_SHIFT,
+    FRONTIER,
+    HEAD,  # the frontier is a linked list through the ledger
+    TAIL,
+    EDGE,  # the shortlist runs from here to the tail (newest) or from the head to here
+    SLOTS,
+    SLOTTED,
+    FREE_SLOT,  # no slot below this one is free
+    SHORTLIST_OLDEST,
+    PATH,
+    PATH_VISITS,
+    AT_START,  # any known URL may be visited
+    STEP,
+    STAMP,  # counts observations' changes; never goes back
+    KNOWN_BEFORE,
+    LAST_URL,
+    LAST_FETCHES,
+    LAST_SENT,
+    LAST_NOVEL,
+    OUTBOX_COUNT,
+    FORAGER_NUMBER,
+    STATE_COLUMNS,
+    SENT_TOTAL,
+    NOVEL_TOTAL,
+) = range(26)
+FORAGER_INT_COUNT = 26
+
+REWARD_TOTAL, LAST_REWARD, PROFILE_SQUARE = range(3)
+FORAGER_FLOAT_COUNT = 3
+
+(
+    URL,
+    IN_PATH,
+    PLACE,
+    PREVIOUS,
+    NEXT,
+    SLOT_OF,
+    TOUCHED,
+    VERSION,
+    IN_LINKS,
+    VISITS,
+    DEPTH,
+    SOURCE,
+    TEXT,
+    FOUND_AT,
+    CHILDREN,
+) = range(15)
+LEDGER_COLUMNS = 16  # 64 bytes: one cache line for each known URL
+ON_FRONTIER, WAS_VISITED = 1, 2  # PLACE, valid while IN_PATH is the current path
+
+AGE, PAID, ANCHOR_COSINE, NEAR_COSINE, URL_COSINE, SOURCE_VALUE, CHILD_SUM, VALUE = (
+    range(8)
+)
+LEDGER_FLOAT_COLUMNS = 8
+
+# --- observations
+NEWS_COLUMNS = ("age", "links", "in_links", "visits", "yield", "fetched")
+TRANSFER_COLUMNS = (
+    "anchor",
+    "near",
+    "url",
+    "source",
+    "source_rate",
+    "site_rate",
+    "ending_rate",
+    "depth",
+    "waiting",
+    "in_links",
+    "anchor_paid",
+    "url_paid",
+)
+CONTEXT_COLUMNS = (
+    "budget_left",
+    "day_sine",
+    "day_cosine",
+    "at_start",
+    "path",
+    "frontier",
+    "last_reward",
+    "mean_reward",
+)
+
+# --- what a kernel answers
+ENDED, TRUNCATED, WAS_ILLEGAL, GROW_LEDGER, GROW_LOG = 1, 2, 4, 8, 16
+
+
+def addresses(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the addresses of arrays, which their owner must keep alive."""
+    return np.array([array.ctypes.data for array in arrays], np.int64)

@@ -1,0 +1,464 @@
+"""A crawl over a trace: Python's side of the kernels' arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gym_webforage.trace.trace import ENDINGS, Trace
+from gym_webforage.world import kernels, observe
+from gym_webforage.world import layout as L
+from gym_webforage.world.ledger import action_set_size, list_action_set, rehash
+from gym_webforage.world.rules import KINDS, Rules, parse_budget, parse_duration
+from gym_webforage.world.topic import Topic
+
+Snapshot = dict[str, Any]
+Features = Literal["state", "transfer"]
+Shortlist = Literal["newest", "oldest"]
+
+FIRST_LEDGER = 1024
+FIRST_LOG = 4096
+
+
+class Step(NamedTuple):
+    """What came of a step."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    illegal: bool
+
+
+def trace_addresses(trace: Trace) -> np.ndarray:
+    """Return the trace as kernels see it; made once, since a trace never changes."""
+    made = trace.__dict__.get("_addresses")
+    if made is None:
+        names = L.TRACE_ARRAYS.split()
+        arrays = [getattr(trace, name) for name in names]
+        made = np.append(L.addresses(arrays), trace.states)
+        trace.__dict__["_addresses"] = made
+    return made
+
+
+class _Arrays:
+    """Named arrays and the row of addresses under which kernels find them."""
+
+    fields: tuple[tuple[int, str], ...]
+
+    def __init__(self, address: np.ndarray) -> None:
+        self.address = address
+
+    def bind(self) -> None:
+        """Tell the kernels where the arrays are; needed whenever one was replaced."""
+        for field, name in self.fields:
+            self.address[field] = getattr(self, name).ctypes.data
+
+    def snapshot(self) -> Snapshot:
+        return {name: getattr(self, name).copy() for _, name in self.fields}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        for _, name in self.fields:
+            setattr(self, name, snapshot[name].copy())
+        self.bind()
+
+
+class Forager(_Arrays):
+    """What one crawler knows and has done. Read it; only kernels write it."""
+
+    fields = (
+        (L.FORAGER_INTS, "ints"),
+        (L.FORAGER_FLOATS, "floats"),
+        (L.LEDGER, "ledger"),
+        (L.LEDGER_FLOATS, "ledger_floats"),
+        (L.HASH, "hash"),
+        (L.MARKS, "marks"),
+        (L.SLOT, "slot"),
+        (L.SLOT_CHANGED, "slot_changed"),
+        (L.OUTBOX, "outbox"),
+        (L.ENDING_STATS, "ending_stats"),
+        (L.SITE_STATS, "site_stats"),
+        (L.PROFILE, "profile"),
+    )
+
+    def __init__(
+        self,
+        trace: Trace,
+        kind: str,
+        number: int,
+        slots: int,
+        shortlist: Shortlist,
+        features: Features,
+        address: np.ndarray,
+    ) -> None:
+        """Allocate the arrays; `clear` makes them ready for a crawl."""
+        super().__init__(address)
+        is_news = kind == "news"
+        documents = max(len(trace.urls), len(trace.version_seen)) if is_news else 0
+        vocabulary = 0 if is_news else len(trace.vocabulary)
+        self.ints = np.zeros(L.FORAGER_INT_COUNT, np.int64)
+        self.floats = np.zeros(L.FORAGER_FLOAT_COUNT)
+        self.ledger = np.zeros((FIRST_LEDGER, L.LEDGER_COLUMNS), np.int32)
+        self.ledger_floats = np.zeros((FIRST_LEDGER, L.LEDGER_FLOAT_COLUMNS), "f4")
+        self.hash = np.zeros((2 * FIRST_LEDGER, 2), np.int32)
+        self.marks = np.zeros((documents + 7) // 8, np.uint8)
+        self.slot = np.full(slots, -1, np.int32)
+        self.slot_changed = np.zeros(slots, np.int64)
+        self.outbox = np.zeros(3 * (trace.most_links + 1) if is_news else 0, np.int32)
+        self.ending_stats = np.zeros(0 if is_news else 2 * ENDINGS)
+        self.site_stats = np.zeros(0 if is_news else 2 * len(trace.sites))
+        self.profile = np.zeros(vocabulary)
+        self.ints[L.SLOTS] = slots
+        self.ints[L.SHORTLIST_OLDEST] = shortlist == "oldest"
+        self.ints[L.FORAGER_NUMBER] = number
+        self.ints[L.STATE_COLUMNS] = trace.states if features == "state" else 0
+        self._size_hash()
+        self.bind()
+
+    def _size_hash(self) -> None:
+        capacity = len(self.ledger)
+        self.ints[L.LEDGER_CAPACITY] = capacity
+        self.ints[L.HASH_SHIFT] = 64 - int(math.log2(2 * capacity))
+        self.hash = np.full((2 * capacity, 2), -1, np.int32)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        kept = (
+            L.LEDGER_CAPACITY,
+            L.HASH_SHIFT,
+            L.SLOTS,
+            L.SHORTLIST_OLDEST,
+            L.STAMP,
+            L.FORAGER_NUMBER,
+            L.STATE_COLUMNS,
+        )
+        values = self.ints[list(kept)]
+        self.ints[:] = 0
+        self.ints[list(kept)] = values
+        self.ints[L.STAMP] += 1
+        for name in ("floats", "marks", "ending_stats", "site_stats", "profile"):
+            getattr(self, name)[:] = 0
+        self.hash[:] = -1
+        self.slot[:] = -1
+        self.slot_changed[:] = self.ints[L.STAMP]
+
+    def grow(self, rows: int) -> None:
+        """Make room for ``rows`` known URLs."""
+        capacity = 1 << (rows - 1).bit_length()
+        known = int(self.ints[L.KNOWN])
+        ledger = np.zeros((capacity, L.LEDGER_COLUMNS), np.int32)
+        floats = np.zeros((capacity, L.LEDGER_FLOAT_COLUMNS), np.float32)
+        ledger[:known] = self.ledger[:known]
+        floats[:known] = self.ledger_floats[:known]
+        self.ledger, self.ledger_floats = ledger, floats
+        self._size_hash()
+        self.bind()
+        rehash(self.address)
+
+    # --- what it knows
+
+    @property
+    def known(self) -> np.ndarray:
+        """The URLs it knows, in order of discovery."""
+        return self.ledger[: self.ints[L.KNOWN], L.URL].copy()
+
+    @property
+    def new(self) -> np.ndarray:
+        """The URLs that the last step discovered."""
+        return self.ledger[
+            self.ints[L.KNOWN_BEFORE] : self.ints[L.KNOWN], L.URL
+        ].copy()
+
+    def number(self, url: int) -> int:
+        """Return the discovery number of a URL, -1 if it is not known."""
+        return int(kernels.find(self.address, url)) if 0 <= url < 2**31 else -1
+
+    def action_set_size(self) -> int:
+        """Return how many URLs may be visited now."""
+        return int(action_set_size(self.address))
+
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that may be visited now, in order of discovery."""
+        numbers = np.empty(self.action_set_size(), np.int64)
+        list_action_set(self.address, numbers)
+        numbers.sort()
+        return self.ledger[numbers, L.URL]
+
+    def slot_urls(self) -> np.ndarray:
+        """Return the URL in each slot, -1 where it is empty."""
+        return np.where(self.slot >= 0, self.ledger[self.slot, L.URL], -1)
+
+    def mask(self) -> np.ndarray:
+        """Return which slots hold a URL, as int8."""
+        return (self.slot >= 0).astype(np.int8)
+
+
+class World(_Arrays):
+    """Clock, judge, budget and log of a crawl by one or several foragers."""
+
+    fields = (
+        (L.WORLD_INTS, "ints"),
+        (L.WORLD_FLOATS, "floats"),
+        (L.PAID_BITS, "paid"),
+        (L.LOG_TIME, "log_time"),
+        (L.LOG_ROWS, "log_rows"),
+        (L.LOG_VALUE, "log_value"),
+        (L.SITE_READY, "site_ready"),
+        (L.TOPIC, "topic_weights"),
+    )
+
+    def __init__(
+        self,
+        trace: Trace,
+        rules: Rules,
+        *,
+        foragers: int = 1,
+        slots: int = 0,
+        shortlist: Shortlist = "newest",
+        features: Features = "transfer",
+        log: bool = True,
+        addresses: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Prepare a world over ``trace``; `reset` starts a crawl.
+
+        A batch hands in ``addresses``, the rows of its tables for this world and its
+        foragers, so that one kernel call can step many worlds.
+        """
+        if addresses is None:
+            addresses = (
+                np.zeros(L.WORLD_FIELDS, np.int64),
+                np.zeros((foragers, L.FORAGER_FIELDS), np.int64),
+            )
+        super().__init__(addresses[0])
+        self.trace = trace
+        self.rules = rules
+        self.trace_address = trace_addresses(trace)
+        self.topic: Topic | None = None
+        is_news = rules.kind == "news"
+        documents = len(trace.urls)
+        if is_news:
+            documents = max(documents, len(trace.version_seen))
+        time, fetches = parse_budget(rules.default_budget)
+        self.ints = np.zeros(L.WORLD_INT_COUNT, np.int64)
+        self.floats = np.zeros(L.WORLD_FLOAT_COUNT)
+        self.paid = np.zeros((documents + 7) // 8, np.uint8)
+        self.log_time = np.zeros(0, np.int64)
+        self.log_rows = np.zeros((0, L.LOG_COLUMNS), np.int32)
+        self.log_value = np.zeros(0, np.float32)
+        self.site_ready = np.zeros(len(trace.sites), np.int64)
+        self.topic_weights = np.zeros(0 if is_news else len(trace.vocabulary))
+        self.ints[L.BUDGET_TIME] = time
+        self.ints[L.BUDGET_FETCHES] = fetches
+        self.ints[L.RULES] = KINDS.index(rules.kind)
+        self.ints[L.FETCH_TIME] = max(1, round(rules.fetch_seconds * 1000))
+        self.ints[L.MAX_AGE] = parse_duration(rules.max_age, "max_age")
+        self.ints[L.PATH_LENGTH] = rules.path_length
+        self.ints[L.REFETCH_VISITED] = rules.refetch_visited
+        self.ints[L.DOCUMENT_IS_URL] = rules.document == "url"
+        self.ints[L.COST_IS_BYTES] = rules.cost == "bytes"
+        self.ints[L.HOST_DELAY] = round(rules.host_delay * 1000)
+        self.ints[L.EVOLUTION] = rules.judge == "evolution"
+        self.ints[L.MAKES_LOG] = log
+        self.floats[L.REWARD] = rules.reward
+        self.floats[L.PENALTY] = rules.penalty
+        self.floats[L.THRESHOLD] = rules.threshold
+        self.floats[L.MEAN_BYTES] = trace.mean_bytes
+        if log:
+            self._grow_log(FIRST_LOG)
+        self.bind()
+        self.foragers = [
+            Forager(
+                trace, rules.kind, i, slots, shortlist, features, addresses[1][i]
+            )
+            for i in range(foragers)
+        ]
+        states = trace.states if features == "state" else 0
+        self.columns = (
+            states + observe.NEWS_COLUMNS if is_news else observe.TRANSFER_COLUMNS
+        )
+
+    def reset(
+        self,
+        *,
+        start: int,
+        roots: np.ndarray,
+        topic: Topic | None = None,
+        site: int = -1,
+    ) -> None:
+        """Start a crawl: nothing is fetched, and all foragers know the roots."""
+        self.topic = topic
+        ints = self.ints
+        ints[L.CLOCK] = ints[L.START] = start
+        ints[L.FETCHES] = ints[L.LOG_COUNT] = 0
+        ints[L.SITE] = site
+        by_label = topic is not None and self.rules.relevance == "label"
+        ints[L.TOPIC_LABEL] = topic.label if by_label and topic else -1
+        self.paid[:] = 0
+        self.site_ready[:] = 0
+        if topic is not None and len(self.topic_weights):
+            self.topic_weights[:] = topic.weights
+        else:
+            self.topic_weights[:] = 0
+        roots = np.ascontiguousarray(roots, np.int32)
+        for forager in self.foragers:
+            if len(roots) > len(forager.ledger):
+                forager.ints[L.KNOWN] = 0
+                forager.grow(len(roots))
+            forager.clear()
+            kernels.begin(self.trace_address, self.address, forager.address, roots)
+
+    # --- steps
+
+    def step(self, url: int, forager: int = 0) -> Step:
+        """Visit a URL."""
+        return self._step(kernels.step_url, url, forager)
+
+    def step_slot(self, slot: int, forager: int = 0) -> Step:
+        """Visit the URL in a slot."""
+        return self._step(kernels.step_slot, slot, forager)
+
+    def _step(self, kernel: Any, action: int, forager: int) -> Step:
+        who = self.foragers[forager]
+        while True:
+            answer, reward = kernel(
+                self.trace_address, self.address, who.address, action
+            )
+            if answer < L.GROW_LEDGER:
+                break
+            self.grow(answer, who)
+        return Step(
+            reward,
+            bool(answer & L.ENDED),
+            bool(answer & L.TRUNCATED),
+            bool(answer & L.WAS_ILLEGAL),
+        )
+
+    def grow(self, answer: int, forager: Forager) -> None:
+        """Enlarge what a kernel found too small."""
+        room = self.trace.most_links + 1
+        if answer & L.GROW_LEDGER:
+            known = int(forager.ints[L.KNOWN])
+            forager.grow(max(2 * len(forager.ledger), known + room))
+        if answer & L.GROW_LOG:
+            count = int(self.ints[L.LOG_COUNT])
+            self._grow_log(max(2 * len(self.log_time), count + room))
+            self.bind()
+
+    def _grow_log(self, rows: int) -> None:
+        count = int(self.ints[L.LOG_COUNT])
+        for name in ("log_time", "log_rows", "log_value"):
+            old = getattr(self, name)
+            new = np.zeros((rows, *old.shape[1:]), old.dtype)
+            new[:count] = old[:count]
+            setattr(self, name, new)
+        self.ints[L.LOG_CAPACITY] = rows
+
+    # --- looking at it
+
+    @property
+    def clock(self) -> int:
+        """The time, in milliseconds."""
+        return int(self.ints[L.CLOCK])
+
+    @property
+    def start(self) -> int:
+        """When the crawl began."""
+        return int(self.ints[L.START])
+
+    @property
+    def fetches(self) -> int:
+        """How many fetches there were."""
+        return int(self.ints[L.FETCHES])
+
+    def observe(self, forager: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return candidates, mask and context as fresh arrays."""
+        who = self.foragers[forager]
+        slots = len(who.slot)
+        candidates = np.empty((slots, self.columns), np.float32)
+        mask = np.empty(slots, np.int8)
+        context = np.empty(observe.CONTEXT_COLUMNS, np.float32)
+        since = np.full(1, -1, np.int64)
+        observe.observe(
+            self.trace_address,
+            self.address,
+            who.address,
+            since,
+            candidates,
+            mask,
+            context,
+        )
+        return candidates, mask, context
+
+    def events(self) -> dict[str, np.ndarray]:
+        """Return the log: one row for each fetch, in order, as columns.
+
+        ``time`` (end of the fetch), ``url``, ``version`` (-1: none), ``step`` and
+        ``forager``, ``flags`` (see `gym_webforage.metrics`), ``value`` (what it paid).
+        """
+        count = int(self.ints[L.LOG_COUNT])
+        rows = self.log_rows[:count]
+        return {
+            "time": self.log_time[:count].copy(),
+            "url": rows[:, L.LOG_URL].copy(),
+            "version": rows[:, L.LOG_VERSION].copy(),
+            "step": rows[:, L.LOG_STEP].copy(),
+            "forager": rows[:, L.LOG_FORAGER].copy(),
+            "flags": rows[:, L.LOG_FLAGS].copy(),
+            "value": self.log_value[:count].copy(),
+        }
+
+    # --- keeping and copying
+
+    def snapshot(self) -> Snapshot:
+        """Return the whole state as plain arrays."""
+        return {
+            **super().snapshot(),
+            "topic": self.topic,
+            "foragers": [forager.snapshot() for forager in self.foragers],
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Put back a state that `snapshot` took, of this world or one like it."""
+        foragers = snapshot["foragers"]
+        same = len(foragers) == len(self.foragers) and all(
+            len(old["slot"]) == len(new.slot) and len(old["marks"]) == len(new.marks)
+            for old, new in zip(foragers, self.foragers, strict=True)
+        )
+        if not same or len(snapshot["paid"]) != len(self.paid):
+            raise ValueError("the snapshot is of another trace, kind or fleet")
+        super().restore(snapshot)
+        self.topic = snapshot["topic"]
+        for forager, state in zip(self.foragers, foragers, strict=True):
+            stamp = forager.ints[L.STAMP]
+            forager.restore(state)
+            # Buffers written before must not pass for up to date.
+            forager.ints[L.STAMP] = max(stamp, forager.ints[L.STAMP]) + 1
+            forager.slot_changed[:] = forager.ints[L.STAMP]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the addresses behind: they mean nothing in another process."""
+        state = self.__dict__.copy()
+        del state["trace_address"], state["address"]
+        state["foragers"] = [
+            {k: v for k, v in forager.__dict__.items() if k != "address"}
+            for forager in self.foragers
+        ]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Bind the arrays anew."""
+        foragers = state.pop("foragers")
+        self.__dict__.update(state)
+        self.trace_address = trace_addresses(self.trace)
+        self.address = np.zeros(L.WORLD_FIELDS, np.int64)
+        self.bind()
+        self.foragers = []
+        table = np.zeros((len(foragers), L.FORAGER_FIELDS), np.int64)
+        for row, arrays in zip(table, foragers, strict=True):
+            forager = Forager.__new__(Forager)
+            forager.__dict__.update(arrays)
+            forager.address = row
+            forager.bind()
+            self.foragers.append(forager)
