@@ -21,7 +21,7 @@ def cache_path() -> Path:
     """Return the cache folder's place, whether or not it exists or can be written."""
     override = os.environ.get(ENVIRONMENT_VARIABLE)
     if override:
-        return Path(override).expanduser()
+        return Path(os.path.expanduser(override))
     return platformdirs.user_cache_path("gym_webforage", appauthor=False)
 
 

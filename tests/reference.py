@@ -96,7 +96,8 @@ class ReferenceForager:
         return list(self.memory)
 
     def action_set(self) -> list[int]:
-        return self.known if self.at_start else list(self.frontier)
+        """Return what may be visited, in discovery order."""
+        return [url for url in self.memory if self.at_start or url in self.frontier]
 
     def slot_urls(self) -> list[int]:
         return list(self.slots)
@@ -268,7 +269,7 @@ class ReferenceWorld:
         memory = forager.memory[url]
         memory.visits += 1
         memory.value = value = self.relevance(url, version)
-        if version is not None and version.is_page and url not in self.paid:
+        if value > 0 and url not in self.paid:
             self.paid.add(url)
             row["value"] = value
             if self.is_relevant(value):
@@ -321,8 +322,8 @@ class ReferenceWorld:
     ) -> dict[str, Any]:
         duration = self.fetch_time
         if self.rules.cost == "bytes" and version is not None:
-            share = version.size / self.trace.mean_bytes
-            duration = max(1, round(self.fetch_time * share))
+            exact = self.fetch_time * version.size / self.trace.mean_bytes
+            duration = max(1, int(exact + 0.5))
         site = int(self.trace.url_site[url])
         if site in self.last_fetch:
             self.clock = max(self.clock, self.last_fetch[site] + self.host_delay)

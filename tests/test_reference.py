@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from gym_webforage.trace.trace import Trace
 from gym_webforage.world import Rules, World
 from gym_webforage.world.layout import DEAD
+from gym_webforage.world.rules import KINDS, Kind
 from gym_webforage.world.topic import Topic
 from tests.reference import Link, ReferenceForager, ReferenceWorld, Version
 from tests.strategies import START, Case, Episode, cases
 
 SETTINGS = settings(
-    max_examples=300,
     derandomize=True,
     deadline=None,
     report_multiple_bugs=False,
@@ -83,8 +84,8 @@ def compare(world: World, plain: ReferenceWorld) -> None:
 def compare_events(world: World, plain: ReferenceWorld) -> None:
     events, expected = world.events(), plain.events()
     same("columns of the events", sorted(events), sorted(expected))
-    for name in expected:
-        same(f"events' {name}", events[name], expected[name])
+    for name, column in events.items():
+        same(f"events' {name}", column, np.array(expected[name], column.dtype))
 
 
 def choose(plain: ReferenceWorld, action: tuple[str, int, int]) -> tuple[str, int]:
@@ -129,15 +130,18 @@ def play(case: Case, reference: type[ReferenceWorld] = ReferenceWorld) -> None:
         advance(world, plain, episode.actions)
 
 
-@SETTINGS
-@given(cases())
-def test_same_crawl(case: Case) -> None:
-    play(case)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(SETTINGS, max_examples=300)
+@given(data=st.data())
+def test_same_crawl(kind: Kind, data: st.DataObject) -> None:
+    play(data.draw(cases(kind)))
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @settings(SETTINGS, max_examples=100)
-@given(cases())
-def test_a_restored_world_goes_on_alike(case: Case) -> None:
+@given(data=st.data())
+def test_a_restored_world_goes_on_alike(kind: Kind, data: st.DataObject) -> None:
+    case = data.draw(cases(kind))
     world, plain = worlds(case)
     episode = case.episodes[0]
     middle = len(episode.actions) // 2
@@ -180,9 +184,9 @@ def wide_trace(links: int) -> Trace:
     )
 
 
-@pytest.mark.parametrize("kind", ["news", "topic", "spider"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shortlist", ["newest", "oldest"])
-def test_growth(kind: Any, shortlist: str) -> None:
+def test_growth(kind: Kind, shortlist: str) -> None:
     how = ("slot", "legal", "slot", "url")
     actions = tuple((how[step % 4], 37 * step, step % 2) for step in range(60))
     topic = Topic("third", np.zeros(0), 0) if kind == "topic" else None
@@ -301,10 +305,11 @@ class WrongFlag(ReferenceWorld):
 
 @pytest.mark.parametrize("wrong", ReferenceWorld.__subclasses__())
 def test_a_wrong_rule_is_noticed(wrong: type[ReferenceWorld]) -> None:
-    @settings(SETTINGS, phases=[Phase.generate])
-    @given(cases())
-    def check(case: Case) -> None:
-        play(case, wrong)
+    @settings(SETTINGS, max_examples=300, phases=[Phase.generate])
+    @given(data=st.data())
+    def check(kind: Kind, data: st.DataObject) -> None:
+        play(data.draw(cases(kind)), wrong)
 
     with pytest.raises(DisagreementError):
-        check()
+        for kind in KINDS:
+            check(kind)

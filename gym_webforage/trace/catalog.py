@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from gym_webforage.cache import cache_folder
@@ -34,26 +35,31 @@ def load_trace(trace: str | Path | Trace) -> Trace:
             f"trace must be a name, a path or a Trace, not {type(trace).__name__}"
         )
     if os.sep in str(trace) or isinstance(trace, Path):
-        path = Path(trace).expanduser()
-        if (path / META).is_file():
+        path = Path(os.path.expanduser(trace))
+        if _holds_trace(path):
             return open_trace(path)
-        reason = "holds no meta.json" if path.is_dir() else "does not exist"
+        reason = "holds no meta.json" if os.path.isdir(path) else "does not exist"
         raise TraceNotFoundError(f"{path} {reason}. {_known()}")
-    for folder in _folders():
-        if (folder / trace / META).is_file():
+    for folder in _folders() if trace else ():
+        if _holds_trace(folder / trace):
             return open_trace(folder / trace)
     if trace in EMBEDDED:
         return _embedded(trace)
-    if (Path(trace) / META).is_file():
+    if trace and _holds_trace(Path(trace)):
         return open_trace(trace)
     raise TraceNotFoundError(f"There is no trace {trace!r}. {_known()}")
+
+
+def _holds_trace(folder: Path) -> bool:
+    # Unlike the one of Path, this one takes any text for an answer.
+    return os.path.isfile(folder / META)
 
 
 def trace_names() -> list[str]:
     """Return the names that ``load_trace`` finds, sorted."""
     found = set(EMBEDDED)
     for folder in _folders():
-        found.update(file.parent.name for file in folder.glob(f"*/{META}"))
+        found.update(file.parent.name for file in folder.glob(f"[!.]*/{META}"))
     return sorted(found)
 
 
@@ -67,7 +73,7 @@ def _known() -> str:
 def _folders() -> Iterator[Path]:
     for folder in os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep):
         if folder:
-            yield Path(folder).expanduser()
+            yield Path(os.path.expanduser(folder))
     yield Path("traces")
     yield Path(__file__).parents[2] / "traces"
 
@@ -78,16 +84,17 @@ def _embedded(name: str) -> Trace:
         return generate(EMBEDDED[name], name)
     # The recipe is part of the folder's name: another one makes the trace anew.
     folder = home / f"{name}-{EMBEDDED[name].checksum()}"
-    if (folder / META).is_file():
+    is_damaged = False
+    if _holds_trace(folder):
         try:
             return open_trace(folder)
         except TraceError:
-            pass  # damaged on disk: it can be made again
+            is_damaged = True  # it can be made again
     trace = generate(EMBEDDED[name], name)
+    # Another process may be first, which is as good; else the disk is full.
+    with suppress(OSError):
+        save_trace(trace, folder, overwrite=is_damaged)
     try:
-        save_trace(trace, folder, overwrite=True)
-    except OSError:
-        # Another process may have been first; else the disk is full.
-        if not (folder / META).is_file():
-            return trace
-    return open_trace(folder)
+        return open_trace(folder)
+    except TraceError:
+        return trace

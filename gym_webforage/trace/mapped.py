@@ -4,7 +4,8 @@ The first load of a trace reads its tables, validates them and writes one ``.npy
 an array into the cache; later loads map those files in milliseconds, and all processes
 share their pages. The folder's name is a checksum of ``meta.json`` (which holds those
 of the tables), so another trace never gets the wrong arrays. Files are written beside
-their place and moved there whole: two processes may do it at once.
+their place and moved there whole: two processes may do it at once. A file whose size
+and times are not as they were is compared with its checksum before it is trusted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import json
 import os
 import shutil
 import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,9 +30,11 @@ from gym_webforage.trace.errors import TraceError
 from gym_webforage.trace.tables import (
     META,
     TABLES,
+    WRITTEN_KEYS,
     check_tables,
     read_meta,
     read_tables,
+    replace_folder,
     sha256,
 )
 from gym_webforage.trace.trace import Trace, from_arrays, frozen
@@ -44,45 +50,64 @@ _opened: WeakValueDictionary[str, Trace] = WeakValueDictionary()
 def open_trace(folder: str | Path) -> Trace:
     """Load the trace in ``folder``, mapped where the cache can be written."""
     folder = Path(folder).resolve()
-    meta = read_meta(folder)
-    key = hashlib.sha256((folder / META).read_bytes()).hexdigest()[:20]
+    meta, key = read_meta(folder)
+    try:
+        stamps = _stamps(folder / f"{name}.parquet" for name in TABLES)
+    except OSError as error:
+        raise TraceError(META, f"a table cannot be read: {error}") from error
+    identity = f"{folder} {key} {stamps}"
+    if (known := _opened.get(identity)) is not None:
+        return known
     home = cache_folder("mapped")
     if home is None:
-        return _placed(read_tables(folder), folder)
-    mapped = home / f"{meta['name']}-{key}-{LAYOUT}"
-    stamp = f"{mapped} {folder} {_stamps(folder)}"
-    if (known := _opened.get(stamp)) is not None:
-        return known
-    trace = _map(mapped, folder, meta)
-    if trace is None:
-        _write(read_tables(folder), mapped, folder)
-        trace = _map(mapped, folder, meta)
-    if trace is None:  # another process removed it, or the disk is full
-        return _placed(read_tables(folder), folder)
-    _opened[stamp] = trace
-    return trace
-
-
-def _stamps(folder: Path) -> list[list[int]]:
-    """Return size and time of each table: if they are as before, so is the table."""
-    stamps = []
-    for name in TABLES:
-        try:
-            found = (folder / f"{name}.parquet").stat()
-        except OSError as error:
-            raise TraceError(name, f"cannot be read: {error}") from error
-        stamps.append([found.st_size, found.st_mtime_ns])
-    return stamps
-
-
-def _placed(trace: Trace, folder: Path) -> Trace:
+        trace = read_tables(folder, meta)
+    else:
+        name = f"{meta['name']}-{key[:20]}-{LAYOUT}"
+        trace = _open_mapped(home / name, folder, meta, stamps)
     object.__setattr__(trace, "path", folder)
+    _opened[identity] = trace
     return trace
+
+
+def _stamps(files: Iterable[Path]) -> list[list[int]]:
+    """Return size and times of files: if they are as before, so is the content."""
+    found = [file.stat() for file in files]
+    return [[one.st_size, one.st_mtime_ns, one.st_ctime_ns] for one in found]
+
+
+def _open_mapped(
+    mapped: Path, folder: Path, meta: Mapping[str, Any], stamps: list[list[int]]
+) -> Trace:
+    trace = _map(mapped, folder, meta, stamps)
+    if trace is not None:
+        return trace
+    read = read_tables(folder, meta)
+    reason = "it was changed meanwhile"
+    try:
+        _write(read, mapped, folder, meta, stamps)
+    except OSError as error:  # the disk is full, or another process was first
+        reason = str(error)
+    for pause in (0, 0.01, 0.1):  # for the moment in which another one replaces it
+        time.sleep(pause)
+        trace = _map(mapped, folder, meta, stamps)
+        if trace is not None:
+            return trace
+    warnings.warn(
+        f"{mapped} could not be written ({reason}), so this process keeps the trace "
+        "in memory.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return read
 
 
 def _verified_file(mapped: Path, folder: Path) -> Path:
-    name = hashlib.sha256(str(folder).encode()).hexdigest()[:20]
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:20]
     return mapped / f"verified-{name}.json"
+
+
+def _array_files(mapped: Path, names: Iterable[str]) -> list[Path]:
+    return [mapped / f"{name}.npy" for name in names]
 
 
 def _write_json(file: Path, value: Any) -> None:
@@ -91,7 +116,18 @@ def _write_json(file: Path, value: Any) -> None:
     os.replace(beside, file)
 
 
-def _write(trace: Trace, mapped: Path, folder: Path) -> None:
+def _checksum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _write(
+    trace: Trace,
+    mapped: Path,
+    folder: Path,
+    meta: Mapping[str, Any],
+    stamps: list[list[int]],
+) -> None:
+    _remove_leftovers(mapped.parent)
     made = Path(tempfile.mkdtemp(prefix=f".{mapped.name}-", dir=mapped.parent))
     try:
         arrays = trace.arrays()
@@ -100,42 +136,57 @@ def _write(trace: Trace, mapped: Path, folder: Path) -> None:
         for name, array in arrays.items():
             file = made / f"{name}.npy"
             np.save(file, array, allow_pickle=False)
-            found = file.stat()
-            files[name] = [found.st_size, found.st_mtime_ns, sha256(file)]
+            files[name] = sha256(file)
         numbers = {name: getattr(trace, name) for name in DERIVED_NUMBERS}
-        _write_json(_verified_file(made, folder), _stamps(folder))
-        _write_json(made / MANIFEST, {"files": files, "numbers": numbers})
-        if mapped.exists():  # stale or damaged: _map just refused it
-            shutil.rmtree(mapped, ignore_errors=True)
-        os.replace(made, mapped)
-    except OSError:
-        # Another process was first, or the disk is full: the caller looks again.
+        content = {"files": files, "numbers": numbers}
+        manifest = {"content": content, "checksum": _checksum(content)}
+        _write_json(made / MANIFEST, manifest)
+        trusted = [_stamps(_array_files(made, files)), stamps]
+        _write_json(_verified_file(made, folder), trusted)
+        # What is there by now is of another process, unless it is still damaged.
+        if _map(mapped, folder, meta, stamps) is None:
+            replace_folder(made, mapped)
+    finally:
         shutil.rmtree(made, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
 
 
-def _map(mapped: Path, folder: Path, meta: dict[str, Any]) -> Trace | None:
+def _remove_leftovers(home: Path) -> None:
+    """Remove what processes that were killed left behind a day ago or earlier."""
+    for folder in home.glob(".*"):
+        with suppress(OSError):
+            if folder.stat().st_mtime < time.time() - 86_400:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _map(
+    mapped: Path, folder: Path, meta: Mapping[str, Any], stamps: list[list[int]]
+) -> Trace | None:
     """Open the mapped form, or return None if it is missing or not to be trusted."""
+    verified = _verified_file(mapped, folder)
     try:
         manifest = json.loads((mapped / MANIFEST).read_text())
-        files, numbers = manifest["files"], manifest["numbers"]
-        for name, (size, time, checksum) in files.items():
-            file = mapped / f"{name}.npy"
-            found = file.stat()
-            if found.st_size != size or (
-                found.st_mtime_ns != time and sha256(file) != checksum
-            ):
-                return None
-        arrays = {name: _map_array(mapped / f"{name}.npy") for name in files}
-        trace = from_arrays(meta, arrays, folder)
+        content = manifest["content"]
+        if manifest["checksum"] != _checksum(content):
+            return None
+        names = content["files"]
+        files = _array_files(mapped, names)
+        found = [_stamps(files), stamps]
+        is_verified = verified.is_file() and json.loads(verified.read_bytes()) == found
+        if not is_verified and [sha256(file) for file in files] != [*names.values()]:
+            return None
+        arrays = {name: _map_array(mapped / f"{name}.npy") for name in names}
+        kept = {key: meta[key] for key in meta if key not in WRITTEN_KEYS}
+        trace = from_arrays(kept, arrays)
         # These are cached properties, so their values may be put in place.
         trace.__dict__.update({name: arrays[name] for name in DERIVED_ARRAYS})
+        numbers = content["numbers"]
         trace.__dict__.update({name: numbers[name] for name in DERIVED_NUMBERS})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    _verify_source(mapped, folder, meta)
+    if not is_verified:
+        check_tables(folder, meta["tables"])
+        with suppress(OSError):
+            _write_json(verified, found)
     return trace
 
 
@@ -152,15 +203,3 @@ def _map_array(file: Path) -> np.ndarray:
     if 0 in shape:  # an empty file cannot be mapped
         return frozen(np.zeros(shape, dtype))
     return np.memmap(file, dtype, "r", offset, shape).view(np.ndarray)
-
-
-def _verify_source(mapped: Path, folder: Path, meta: dict[str, Any]) -> None:
-    """Check the tables' checksums unless this very folder was checked before."""
-    stamps = _stamps(folder)
-    verified = _verified_file(mapped, folder)
-    with suppress(OSError, ValueError):
-        if json.loads(verified.read_text()) == stamps:
-            return
-    check_tables(folder, meta["tables"])
-    with suppress(OSError):
-        _write_json(verified, stamps)

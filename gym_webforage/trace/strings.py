@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 import numpy as np
+import pyarrow as pa
+
+LARGE = 100_000
 
 
 class Strings(Sequence[str]):
@@ -18,6 +21,10 @@ class Strings(Sequence[str]):
 
     def __init__(self, data: np.ndarray, start: np.ndarray) -> None:
         """Wrap ``data`` (uint8) and ``start`` (int64, one longer than the column)."""
+        if start.ndim != 1 or data.ndim != 1 or not len(start):
+            raise ValueError(
+                "a column of strings needs flat bytes and offsets from 0 on"
+            )
         self.data = data
         self.start = start
         self._index: dict[str, int] | None = None
@@ -28,7 +35,13 @@ class Strings(Sequence[str]):
         encoded = [text.encode() for text in strings]
         start = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=start[1:])
+        start.flags.writeable = False
         return cls(np.frombuffer(b"".join(encoded), np.uint8), start)
+
+    def to_arrow(self) -> pa.LargeStringArray:
+        """Return the column for Arrow, which trusts the offsets: validate them first."""
+        buffers = (np.ascontiguousarray(array) for array in (self.start, self.data))
+        return pa.LargeStringArray.from_buffers(len(self), *map(pa.py_buffer, buffers))
 
     def __len__(self) -> int:
         """Return how many strings there are."""
@@ -57,10 +70,23 @@ class Strings(Sequence[str]):
             yield whole[low:high].decode()
 
     def find(self, text: str) -> int:
-        """Return the position of ``text``, or -1. The first call builds an index."""
+        """Return the position of ``text``, or -1."""
+        if len(self) > LARGE:  # an index of Python strings would fill the memory
+            return self.find_all([text]).get(text, -1)
         if self._index is None:
             self._index = {string: i for i, string in enumerate(self)}
         return self._index.get(text, -1)
+
+    def find_all(self, texts: Iterable[str]) -> dict[str, int]:
+        """Return the positions of those of ``texts`` that are there."""
+        wanted = {text.encode(errors="surrogatepass"): text for text in texts}
+        fitting = np.isin(np.diff(self.start), [len(text) for text in wanted])
+        found = {}
+        for row in np.flatnonzero(fitting).tolist():
+            piece = self.data[self.start[row] : self.start[row + 1]].tobytes()
+            if piece in wanted:
+                found[wanted[piece]] = row
+        return found
 
     def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
         """Return the position of ``value`` or raise ValueError."""

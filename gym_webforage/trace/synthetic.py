@@ -69,13 +69,12 @@ class Recipe:
 
     daily: float = 0.025  # new articles a day, as a share of all URLs
     out_exponent: float = 1.3  # of the power law of an article's number of links,
-    most_links: int = 100  # which ends here
+    most_links: int = 80  # which ends here
     in_exponent: float = 2.57  # of the power law of an article's fitness
-    same_class: float = 0.5  # links to an article of the own class,
-    same_section: float = 0.25  # of a class of the own section,
+    same_class: float = 0.3  # links to an article of the own class,
+    same_section: float = 0.15  # of a class of the own section,
     other_site: float = 0.02  # or of any site; the rest go anywhere on the site
-    closure: float = 0.05  # links that go where another link's target links to
-    hub_link: float = 0.3  # articles that link to their subsection's page
+    hub_link: float = 0.05  # articles that link to their subsection's page
     updated: float = 0.2  # articles of the period that change at least once
     vanished: float = 0.01  # articles that are gone later
     dead: float = 0.01  # URLs that are linked but were never recorded
@@ -101,7 +100,6 @@ class Recipe:
             ("same_class", 0, 1),
             ("same_section", 0, 1),
             ("other_site", 0, 1),
-            ("closure", 0, 1),
             ("hub_link", 0, 1),
             ("updated", 0, 1),
             ("vanished", 0, 1),

@@ -17,6 +17,7 @@ from gym_webforage.trace.synthetic_pages import (
     DEAD,
     DOCUMENT,
     HOME,
+    INDEX,
     LIST,
     LIST_LENGTH,
     LIST_STEP,
@@ -34,18 +35,24 @@ from gym_webforage.trace.trace import MILLISECONDS_A_DAY
 if TYPE_CHECKING:
     from gym_webforage.trace.synthetic import Recipe
 
+# The hub above each hub, to which it links.
+UP = {SECTION: HOME, INDEX: SECTION, SUBSECTION: SECTION, LIST: INDEX, TAG: SECTION}
+
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 
-FRONT_PAGE = 0.25  # of the articles are shown on the home page,
-SECTION_PAGE = 0.5  # and of those on their section's page: the fittest
+FRONT_PAGE = 0.25  # of the articles, the fittest, are shown on the home page as well
+SECTION_PAGE = 0.2  # are shown on their section's page,
+SUBSECTION_PAGE = 0.2  # on their subsection's, and the others on list pages only
+SKIP = 30  # list pages link one page back, this many, and so on
+INDEX_HOURS = 24.0  # between versions of the index of a section
 NEWEST = {HOME: 25, SECTION: 25, SUBSECTION: 20}  # articles listed by a hub
 POPULAR = {HOME: 8, SECTION: 5, SUBSECTION: 3}  # articles kept for a day
 SHOWN_DOSSIERS = 4
 SHOWN_TAGS = 4
 TAG_LENGTH = 30
 TAG_VERSIONS = 3
-RECENT = 20  # articles among which recency makes no difference
+RECENT = 300  # articles among which recency makes no difference
 DEAD_LINKS = 3  # to each URL that was never recorded
 REDRAWN = 0.15  # of an article's links when it is updated
 
@@ -152,13 +159,15 @@ def _hub_versions(
     articles = pages.ids(ARTICLE)
     news = articles[pages.born[articles] > BEGIN]
     found = []
-    for kind, scope, share, minutes in (
-        (HOME, pages.site, FRONT_PAGE, recipe.home_minutes),
-        (SECTION, pages.part, SECTION_PAGE, recipe.section_minutes),
-        (SUBSECTION, pages.group, 1.0, recipe.subsection_minutes),
+    for kind, minutes in (
+        (HOME, recipe.home_minutes),
+        (SECTION, recipe.section_minutes),
+        (SUBSECTION, recipe.subsection_minutes),
+        (INDEX, INDEX_HOURS * 60),
     ):
         hubs = pages.ids(kind)
-        shown = _fittest(pages, news, share)
+        scope = _scope(pages, kind)
+        shown = news[_shown(pages, kind)[news - articles[0]]]
         interval = round(minutes * MINUTE * stretch)
         phase = rng.integers(1, interval, len(hubs))[scope[shown]]
         tick = -(-(pages.born[shown] - BEGIN - phase) // interval)
@@ -180,11 +189,23 @@ def _hub_versions(
     return url[fresh], seen[fresh]
 
 
-def _fittest(pages: Pages, articles: Array, share: float) -> Array:
-    fitness = pages.fitness[articles - pages.first[ARTICLE]]
-    if share == 1 or not len(articles):
-        return articles
-    return articles[fitness >= np.quantile(pages.fitness, 1 - share)]
+def _scope(pages: Pages, kind: int) -> Array:
+    """Return for each URL the number of the hub of a kind that is above it."""
+    if kind == HOME:
+        return pages.site
+    return pages.group if kind == SUBSECTION else pages.part
+
+
+def _shown(pages: Pages, kind: int) -> Array:
+    """Return which articles the hubs of a kind show while they are new."""
+    count = len(pages.fitness)
+    if kind == HOME:
+        return pages.fitness >= np.quantile(pages.fitness, 1 - FRONT_PAGE)
+    if kind == INDEX:
+        return np.ones(count, bool)
+    if kind == SECTION:
+        return pages.prominence < SECTION_PAGE
+    return pages.prominence > 1 - SUBSECTION_PAGE
 
 
 def _list_versions(pages: Pages) -> tuple[Array, Array]:
@@ -214,44 +235,47 @@ def _link_hubs(
     version = np.arange(len(url))
     kind = np.searchsorted(pages.first, url, "right") - 1
 
-    # Navigation: up the hierarchy, then down.
-    below = kind != HOME
-    links.add(version[below], pages.site[url[below]])
-    deep = below & (kind != SECTION)
-    links.add(version[deep], pages.first[SECTION] + pages.part[url[deep]])
-    in_list = kind == LIST
-    links.add(version[in_list], pages.first[SUBSECTION] + pages.group[url[in_list]])
+    # Navigation: one step up, then down.
+    for lower, upper in UP.items():
+        here = version[kind == lower]
+        above = _scope(pages, upper)[url[here]]
+        links.add(here, pages.first[upper] + above)
     _link_range(pages, kind == HOME, url, pages.site, pages.part_site, SECTION, links)
     _link_range(
         pages, kind == SECTION, url, pages.part, pages.group_part, SUBSECTION, links
     )
+    here = version[kind == SECTION]
+    links.add(here, pages.first[INDEX] + pages.part[url[here]])
 
-    for which, scope, share, scopes in (
-        (HOME, pages.site, FRONT_PAGE, sites),
-        (SECTION, pages.part, SECTION_PAGE, parts),
-        (SUBSECTION, pages.group, 1.0, groups),
-    ):
+    for which, scopes in ((HOME, sites), (SECTION, parts), (SUBSECTION, groups)):
         here = version[kind == which]
-        shown = _fittest(pages, articles, share)
+        scope = _scope(pages, which)
+        shown = articles[_shown(pages, which)]
         shelf = Shelf(scope[shown], pages.born[shown], shown, scopes)
         owner, found = shelf.newest(scope[url[here]], seen[here], NEWEST[which])
         links.add(here[owner], found)
         _link_popular(pages, here, which, url, seen, choice, links)
 
     here = version[kind == SUBSECTION]
-    group, time = pages.group[url[here]], seen[here]
+    shelf = Shelf(pages.group[dossiers], pages.born[dossiers], dossiers, groups)
+    owner, found = shelf.newest(pages.group[url[here]], seen[here], SHOWN_DOSSIERS)
+    links.add(here[owner], found)
+    # An index leads to the newest list page of each class of its section.
+    here = version[kind == INDEX]
+    part = pages.part[url[here]]
+    low = np.searchsorted(pages.group_part, part)
+    owner, group = ragged(low, np.searchsorted(pages.group_part, part, "right") - low)
     lists = pages.ids(LIST)
-    for ids, count in ((dossiers, SHOWN_DOSSIERS), (lists, 1)):
-        shelf = Shelf(pages.group[ids], pages.born[ids], ids, groups)
-        owner, found = shelf.newest(group, time, count)
-        links.add(here[owner], found)
+    shelf = Shelf(pages.group[lists], pages.born[lists], lists, groups)
+    listed, found = shelf.newest(group, seen[here[owner]], 1)
+    links.add(here[owner[listed]], found)
     tags = pages.ids(TAG)
     here = version[(kind == SECTION) | (kind == SUBSECTION)]
     shelf = Shelf(pages.part[tags], pages.born[tags], tags, parts)
     owner, found = shelf.newest(pages.part[url[here]], seen[here], SHOWN_TAGS)
     links.add(here[owner], found)
 
-    _link_lists(pages, version[in_list], url, seen, links)
+    _link_lists(pages, version[kind == LIST], url, seen, links)
     here = np.repeat(version[kind == TAG], TAG_LENGTH)
     group = _any_group(pages.group_part, pages.part[url[here]], choice.rng)
     found = choice.draw(group, seen[here])
@@ -315,14 +339,14 @@ def _any_group(scope_of_group: Array, scope: Array, rng: np.random.Generator) ->
 def _link_lists(
     pages: Pages, here: Array, url: Array, seen: Array, links: _Links
 ) -> None:
-    """List pages: 1, 10, 100, ... pages back, then their own articles."""
+    """List pages lead one page back, then farther, then to their own articles."""
     group = pages.group[url[here]]
     chunk = url[here] - pages.first[LIST] - pages.group_lists[group]
     step = 1
     while (chunk >= step).any():
         back = chunk >= step
         links.add(here[back], url[here[back]] - step)
-        step *= 10
+        step *= SKIP
     opening = pages.group_start[group] + chunk * LIST_LENGTH
     most = np.minimum(LIST_LENGTH, pages.group_start[group + 1] - opening)
     articles = pages.ids(ARTICLE)
@@ -361,8 +385,10 @@ def _article_versions(
     earliest = pages.seen[articles[vanishing]] + MILLISECONDS_A_DAY
     span = np.maximum(pages.end - earliest, 0)
     last = np.full(count, pages.end + 1)
-    last[vanishing] = earliest + (rng.random(len(span)) * span).astype(np.int64)
-    vanishing = vanishing[last[vanishing] < pages.end]
+    moment = earliest + (rng.random(len(span)) * span).astype(np.int64)
+    in_time = moment <= pages.end
+    vanishing = vanishing[in_time]
+    last[vanishing] = moment[in_time]
 
     article = np.concatenate([everyone, *(which for which, _ in later)])
     seen = np.concatenate([pages.seen[articles], *(time for _, time in later)])
@@ -396,7 +422,6 @@ def _link_articles(
     start = np.concatenate([[0], np.cumsum(degree)])
     source = np.repeat(np.arange(len(articles)), degree)
     target = _chosen(recipe, pages, source, choice)
-    target = _closed(recipe, source, start, target, rng)
     target = np.where(target >= 0, target + articles[0], -1)
     _navigate(recipe, pages, source, start, target, rng)
 
@@ -461,25 +486,6 @@ def _chosen(recipe: Recipe, pages: Pages, source: Array, choice: _Choice) -> Arr
     group[abroad] = anywhere
     target[far] = choice.draw(group, pages.born[articles[source[far]]])
     return target
-
-
-def _closed(
-    recipe: Recipe,
-    source: Array,
-    start: Array,
-    target: Array,
-    rng: np.random.Generator,
-) -> Array:
-    """Close triangles: some links go where another link's target links to."""
-    degree = np.diff(start)
-    chosen = np.flatnonzero(rng.random(len(source)) < recipe.closure)
-    page = source[chosen]
-    friend = target[start[page] + (rng.random(len(page)) * degree[page]).astype(int)]
-    chosen, friend = chosen[friend >= 0], friend[friend >= 0]
-    pick = (rng.random(len(friend)) * degree[friend]).astype(int)
-    closed = target.copy()
-    closed[chosen] = target[start[friend] + pick]
-    return closed
 
 
 def _navigate(

@@ -27,8 +27,18 @@ LEAST_ARTICLES = 40  # of a class: a smaller site covers fewer classes
 TAGS = 0.005  # tag pages, as a share of all URLs
 REFERENCE_URLS = 40_000  # the size of a site whose hubs change at the full pace
 
-HOME, SECTION, SUBSECTION, LIST, TAG, ARTICLE, DOCUMENT, DEAD = range(8)
-KINDS = ("home", "section", "subsection", "list", "tag", "article", "document", "dead")
+HOME, SECTION, INDEX, SUBSECTION, LIST, TAG, ARTICLE, DOCUMENT, DEAD = range(9)
+KINDS = (
+    "home",
+    "section",
+    "index",  # of a section: leads to the list pages of its classes
+    "subsection",
+    "list",  # of all articles of a class, forty a page
+    "tag",
+    "article",
+    "document",
+    "dead",  # linked, but never recorded
+)
 
 _TIME_BITS = 40  # more than ten years of milliseconds
 _ORIGIN = BEGIN - (ARCHIVE_DAYS + 1) * MILLISECONDS_A_DAY
@@ -96,6 +106,7 @@ class Pages:
     group_lists: Array  # the first list page of each group, counted from 0
 
     fitness: Array  # of each article: how often it is chosen when a page links
+    prominence: Array  # of each article, from 0 to 1: decides which hubs show it
     dossier: Array  # of each article: whether it is one
     document_dossier: Array  # of each document: the article that presents it
 
@@ -161,10 +172,10 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
     list_born = np.where(born[opening] <= BEGIN, BEGIN, born[opening + shown - 1])
 
     tag_part = np.arange(tags) % len(parts)
-    counts = [recipe.sites, len(parts), groups, len(list_group), tags]
+    counts = [recipe.sites, len(parts), len(parts), groups, len(list_group), tags]
     counts += [articles, documents]
     counts.append(recipe.urls - sum(counts))
-    hubs = recipe.sites + len(parts) + groups
+    hubs = recipe.sites + 2 * len(parts) + groups
     none = np.full(counts[-1], -1)
     all_groups = np.arange(groups)
     return Pages(
@@ -172,7 +183,7 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
         site=np.concatenate(
             [
                 np.arange(recipe.sites),
-                parts // SECTIONS,
+                np.tile(parts // SECTIONS, 2),
                 group_site,
                 group_site[list_group],
                 parts[tag_part] // SECTIONS,
@@ -183,7 +194,7 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
         ),
         group=np.concatenate(
             [
-                np.full(recipe.sites + len(parts), -1),
+                np.full(recipe.sites + 2 * len(parts), -1),
                 all_groups,
                 list_group,
                 np.full(tags, -1),
@@ -195,7 +206,7 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
         part=np.concatenate(
             [
                 np.full(recipe.sites, -1),
-                np.arange(len(parts)),
+                np.tile(np.arange(len(parts)), 2),
                 group_part,
                 group_part[list_group],
                 tag_part,
@@ -222,6 +233,7 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
         group_start=group_start,
         group_lists=group_lists,
         fitness=fitness,
+        prominence=rng.random(articles),
         dossier=dossier,
         document_dossier=presented_by,
         end=end,
@@ -244,7 +256,8 @@ def _sizes(recipe: Recipe, share: Array, parts: int) -> tuple[Array, Array, int,
     tags = round(TAGS * recipe.urls)
     documents = max(1, round(recipe.targets * recipe.urls))
     dead = round(recipe.dead * recipe.urls)
-    left = recipe.urls - recipe.sites - parts - len(share) - tags - documents - dead
+    left = recipe.urls - recipe.sites - 2 * parts - len(share) - tags
+    left -= documents + dead
     ahead = np.concatenate([[0], np.cumsum(share)])
     ahead[-1] = 1
     # Articles need list pages, which take their place: the most that fit.

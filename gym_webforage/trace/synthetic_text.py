@@ -201,6 +201,7 @@ def make_urls(pages: Pages, lexicon: Lexicon, names: Names) -> tuple[Strings, St
     ]
     urls = [f"https://{site}/" for site in sites]
     urls += [f"{path}/" for path in part_path]
+    urls += [f"{path}/archive" for path in part_path]
     urls += [f"{path}/" for path in group_path]
     lists = pages.ids(LIST)
     group = pages.group[lists]

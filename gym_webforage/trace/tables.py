@@ -4,6 +4,8 @@ The tables open as they are in pandas, polars or DuckDB:
 
 =============  ========================================================================
 urls           url, site, target, labels (list), tokens (list of vocabulary ids)
+sites          site: all sites, in the order of their ids
+labels         label: all labels, in the order of their ids
 versions       url (id), seen, published, status, bytes, hash, text (id), state (list)
 links          version (id), target (URL id), text (id), in page order
 link_texts     anchor (list of vocabulary ids), near (list): what stands around a link
@@ -29,26 +31,42 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gym_webforage.trace.errors import TraceError
 from gym_webforage.trace.strings import Strings
-from gym_webforage.trace.trace import FORMAT, Trace, find_roots
+from gym_webforage.trace.trace import FORMAT, Trace, frozen
 from gym_webforage.trace.validate import check_meta
 
-TABLES = ("urls", "versions", "links", "link_texts", "page_texts", "vocabulary")
+TABLES = (
+    "urls",
+    "sites",
+    "labels",
+    "versions",
+    "links",
+    "link_texts",
+    "page_texts",
+    "vocabulary",
+)
 META = "meta.json"
+WRITTEN_KEYS = ("format", "counts", "tables")  # of meta.json, by `save_trace`
 
 
 def save_trace(trace: Trace, folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Write ``trace`` to ``folder``: all of it or, if anything goes wrong, nothing."""
+    """Write ``trace`` to ``folder``: all of it or, if anything goes wrong, nothing.
+
+    Only a folder that is empty or holds a trace is ever overwritten.
+    """
     folder = Path(folder)
-    if folder.exists() and not overwrite:
-        raise FileExistsError(f"{folder} exists; choose another name or overwrite it")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    unfinished.chmod(0o755)  # mkdtemp makes it private; a trace is for sharing
+    final = folder.resolve()
+    if final.exists() and not (overwrite and _may_overwrite(final)):
+        reason = "is no trace folder" if overwrite else "exists"
+        raise FileExistsError(f"{folder} {reason}; choose another name")
+    final.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
     try:
+        unfinished.chmod(0o755)  # mkdtemp makes it private; a trace is for sharing
         checksums = {}
         for name, table in _to_tables(trace).items():
             file = unfinished / f"{name}.parquet"
@@ -58,27 +76,44 @@ def save_trace(trace: Trace, folder: str | Path, *, overwrite: bool = False) -> 
             checksums[name] = sha256(file)
         meta = {
             "format": FORMAT,
-            **trace.meta,
+            **_without_written(trace.meta),
             "counts": trace.counts,
             "tables": checksums,
         }
         (unfinished / META).write_text(json.dumps(meta, indent=2) + "\n")
-        replace_folder(unfinished, folder)
+        replace_folder(unfinished, final)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     return folder
 
 
+def _may_overwrite(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
+    return (folder / META).is_file() or not any(folder.iterdir())
+
+
+def _without_written(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in meta.items() if key not in WRITTEN_KEYS}
+
+
 def replace_folder(made: Path, final: Path) -> None:
     """Put the finished folder ``made`` in the place of ``final``."""
-    if final.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{final.name}-old-", dir=final.parent))
-        os.replace(final, old / "trace")
+    if not final.exists():
         os.replace(made, final)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.replace(made, final)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{final.name}-old-", dir=final.parent))
+    try:
+        os.replace(final, aside / "old")
+        try:
+            os.replace(made, final)
+        except OSError:
+            with suppress(OSError):  # another process may have put one there
+                os.replace(aside / "old", final)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def sha256(file: Path) -> str:
@@ -87,11 +122,11 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def read_meta(folder: Path) -> dict[str, Any]:
-    """Read and check ``meta.json``."""
-    file = folder / META
+def read_meta(folder: Path) -> tuple[dict[str, Any], str]:
+    """Read and check ``meta.json``; return it and its own checksum."""
     try:
-        meta = json.loads(file.read_text(encoding="utf-8"))
+        content = (folder / META).read_bytes()
+        meta = json.loads(content.decode())
     except OSError as error:
         raise TraceError(META, f"cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -111,29 +146,32 @@ def read_meta(folder: Path) -> dict[str, Any]:
         if not isinstance(meta.get(key), str):
             raise TraceError(META, f"{key} is not a time")
     check_meta(meta)
-    return meta
+    return meta, hashlib.sha256(content).hexdigest()
 
 
-def read_tables(folder: Path) -> Trace:
-    """Read a trace from its tables into memory and validate it."""
+def read_tables(folder: Path, meta: Mapping[str, Any] | None = None) -> Trace:
+    """Read a trace from its tables into memory and validate it.
+
+    ``meta`` is what `read_meta` returned, where that was called before.
+    """
     folder = Path(folder)
-    meta = read_meta(folder)
+    if meta is None:
+        meta, _ = read_meta(folder)
     tables = {name: _read(folder, name, meta["tables"][name]) for name in TABLES}
-    trace = _from_tables(meta, tables)
-    return trace
+    return from_tables(meta, tables)
 
 
 def check_tables(folder: Path, checksums: Mapping[str, str]) -> None:
     """Raise TraceError unless every table has the checksum that it should have."""
     for name in TABLES:
-        _check(folder / f"{name}.parquet", name, checksums[name])
+        try:
+            found = sha256(folder / f"{name}.parquet")
+        except OSError as error:
+            raise TraceError(name, f"cannot be read: {error}") from error
+        _check(name, found, checksums[name])
 
 
-def _check(file: Path, name: str, checksum: str) -> None:
-    try:
-        found = sha256(file)
-    except OSError as error:
-        raise TraceError(name, f"cannot be read: {error}") from error
+def _check(name: str, found: str, checksum: str) -> None:
     if found != checksum:
         raise TraceError(
             name, "the checksum differs from meta.json: the file was damaged or edited"
@@ -141,12 +179,15 @@ def _check(file: Path, name: str, checksum: str) -> None:
 
 
 def _read(folder: Path, name: str, checksum: str) -> pa.Table:
-    file = folder / f"{name}.parquet"
-    _check(file, name, checksum)
     try:
-        table = pq.read_table(file, memory_map=False, partitioning=None)
+        content = (folder / f"{name}.parquet").read_bytes()
+    except OSError as error:
+        raise TraceError(name, f"cannot be read: {error}") from error
+    _check(name, hashlib.sha256(content).hexdigest(), checksum)
+    try:
+        table = pq.ParquetFile(pa.BufferReader(content)).read()
         table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+    except Exception as error:  # the reader of a broken file may raise anything
         raise TraceError(name, f"is not a readable Parquet table: {error}") from error
     return table
 
@@ -161,11 +202,9 @@ def _list(values: np.ndarray, start: np.ndarray) -> pa.Array:
 
 
 def _text(strings: Strings) -> pa.Array:
-    return pa.LargeStringArray.from_buffers(
-        len(strings),
-        pa.py_buffer(np.ascontiguousarray(strings.start)),
-        pa.py_buffer(np.ascontiguousarray(strings.data)),
-    ).cast(pa.string())
+    column = strings.to_arrow()
+    # Not every reader knows large strings, so only where nothing else will do.
+    return column if len(strings.data) >= 2**31 else column.cast(pa.string())
 
 
 def _named(codes: np.ndarray, names: Strings) -> pa.Array:
@@ -207,6 +246,8 @@ def _to_tables(trace: Trace) -> dict[str, pa.Table]:
                 "tokens": _list(trace.url_token, trace.url_token_start),
             }
         ),
+        "sites": pa.table({"site": _text(trace.sites)}),
+        "labels": pa.table({"label": _text(trace.labels)}),
         "versions": pa.table(versions),
         "links": pa.table(
             {
@@ -250,51 +291,44 @@ class _Columns:
         if self.table.column_names.count(column) != 1:
             raise TraceError(self.name, f"has no single column {column!r}")
         chunked = self.table.column(column)
-        if chunked.null_count:
-            row = chunked.is_null().to_numpy().argmax()
-            raise TraceError(self.name, f"{column} is missing", int(row))
-        combined = chunked.combine_chunks()
-        if isinstance(combined, pa.ChunkedArray):
-            if combined.num_chunks > 1:
-                raise TraceError(self.name, f"{column} is too large")
-            combined = (
-                combined.chunk(0)
-                if combined.num_chunks
-                else pa.array([], combined.type)
-            )
-        return combined
+        self._refuse_nulls(column, chunked, np.arange(self.rows + 1))
+        if chunked.num_chunks == 1:
+            return chunked.chunk(0)
+        try:
+            return pa.concat_arrays(chunked.chunks or [pa.array([], chunked.type)])
+        except pa.ArrowException as error:  # more than 2^31 entries, for example
+            raise TraceError(self.name, f"{column}: {error}") from error
 
     def numbers(self, column: str, dtype: Any, array: pa.Array | None = None) -> Any:
         array = self.array(column) if array is None else array
         wanted = pa.from_numpy_dtype(dtype)
-        if pa.types.is_timestamp(array.type):
-            try:
-                array = array.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
-            except pa.ArrowException as error:
-                raise TraceError(self.name, f"{column}: {error}") from error
         if array.type != wanted:
-            raise TraceError(
-                self.name, f"{column} is {array.type}, expected {wanted}"
-            )
-        if array.null_count:
-            raise TraceError(self.name, f"{column} holds a missing value")
-        return array.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+            raise TraceError(self.name, f"{column} is {array.type}, expected {wanted}")
+        return array.to_numpy(zero_copy_only=False)
 
-    def text(self, column: str, array: pa.Array | None = None) -> Strings:
-        array = self.array(column) if array is None else array
+    def times(self, column: str) -> np.ndarray:
+        """Return milliseconds; finer units will do if nothing is lost."""
+        array = self.array(column)
+        if not pa.types.is_timestamp(array.type):
+            raise TraceError(self.name, f"{column} is {array.type}, expected timestamp")
+        try:
+            array = array.cast(pa.timestamp("ms", array.type.tz)).cast(pa.int64())
+        except pa.ArrowException as error:
+            raise TraceError(self.name, f"{column}: {error}") from error
+        return self.numbers(column, np.int64, array)
+
+    def text(self, column: str) -> Strings:
+        array = self.array(column)
         if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
             raise TraceError(self.name, f"{column} is {array.type}, expected string")
-        if array.null_count:
-            raise TraceError(self.name, f"{column} holds a missing value")
+        if not len(array):
+            return Strings.of([])
         array = array.cast(pa.large_string())
         _, offsets, data = array.buffers()
-        if not len(array) or offsets is None:
-            return Strings.of([])
-        start = np.frombuffer(offsets, np.int64)[
-            array.offset : array.offset + len(array) + 1
-        ]
-        bytes_ = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
-        return Strings(bytes_[start[0] : start[-1]].copy(), start - start[0])
+        start = np.frombuffer(offsets, np.int64)
+        start = start[array.offset : array.offset + len(array) + 1]
+        whole = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
+        return Strings(whole[start[0] : start[-1]], frozen(start - start[0]))
 
     def lists(self, column: str) -> tuple[pa.Array, np.ndarray]:
         array = self.array(column)
@@ -302,22 +336,56 @@ class _Columns:
             raise TraceError(self.name, f"{column} is {array.type}, expected a list")
         if not len(array):
             return array.flatten(), np.zeros(1, np.int64)
-        offsets = array.offsets.to_numpy().astype(np.int64)
-        values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
-        return values, offsets - offsets[0]
+        start = array.offsets.to_numpy().astype(np.int64)
+        values = array.values.slice(start[0], start[-1] - start[0])
+        start -= start[0]
+        self._refuse_nulls(column, values, start)
+        return values, start
 
     def number_lists(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         values, start = self.lists(column)
         return self.numbers(column, np.int32, values), start
 
+    def states(self, column: str) -> np.ndarray:
+        """Return a column of lists of one length as a matrix."""
+        array = self.array(column)
+        if not pa.types.is_fixed_size_list(array.type):
+            raise TraceError(self.name, f"{column} is {array.type}, not a fixed list")
+        width = array.type.list_size
+        values = array.flatten()
+        self._refuse_nulls(column, values, np.arange(self.rows + 1) * width)
+        return self.numbers(column, np.float32, values).reshape(self.rows, width)
 
-def _codes(columns: _Columns, column: str, array: pa.Array) -> tuple[Any, Strings]:
-    """Return integer codes and the names that they stand for."""
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    names = columns.text(column, array.dictionary)
-    codes = array.indices.to_numpy(zero_copy_only=False)
-    return np.asarray(codes).astype(np.int32), names
+    def codes(
+        self, column: str, names: Strings, lists: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of ``names`` the texts are, and for lists their offsets."""
+        if lists:
+            values, start = self.lists(column)
+        else:
+            values, start = self.array(column), np.arange(self.rows + 1)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+            self._refuse_nulls(column, values, start)
+        if not (
+            pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+        ):
+            raise TraceError(self.name, f"{column} is {values.type}, expected string")
+        known = names.to_arrow().cast(values.type)
+        codes = pc.index_in(values, value_set=known)
+        if codes.null_count:
+            at = codes.is_null().to_numpy(zero_copy_only=False).argmax()
+            row = int(np.searchsorted(start, at, "right")) - 1
+            raise TraceError(
+                self.name, f"{column}: {values[at].as_py()!r} is not listed", row
+            )
+        return codes.to_numpy(), start
+
+    def _refuse_nulls(self, column: str, values: Any, start: np.ndarray) -> None:
+        if values.null_count:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+            row = int(np.searchsorted(start, missing.argmax(), "right")) - 1
+            raise TraceError(self.name, f"{column} holds a missing value", row)
 
 
 def _starts(name: str, column: str, owner: np.ndarray, rows: int) -> np.ndarray:
@@ -332,16 +400,19 @@ def _starts(name: str, column: str, owner: np.ndarray, rows: int) -> np.ndarray:
             raise TraceError(
                 name, f"{column} is {owner[row]}, expected 0 to {rows - 1}", row
             )
-    return np.searchsorted(owner, np.arange(rows + 1)).astype(np.int64)
+    start = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=rows), out=start[1:])
+    return start
 
 
-def _from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trace:
-    urls, versions, links, link_texts, page_texts, vocabulary = (
-        _Columns(name, tables[name]) for name in TABLES
-    )
-    site, sites = _codes(urls, "site", urls.array("site"))
-    label_values, label_start = urls.lists("labels")
-    label, labels = _codes(urls, "labels", label_values)
+def from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trace:
+    """Make a trace from its tables, with every type and value checked."""
+    columns = {name: _Columns(name, tables[name]) for name in TABLES}
+    urls, versions, links = columns["urls"], columns["versions"], columns["links"]
+    link_texts, page_texts = columns["link_texts"], columns["page_texts"]
+    sites, labels = columns["sites"].text("site"), columns["labels"].text("label")
+    site, _ = urls.codes("site", sites)
+    label, label_start = urls.codes("labels", labels, lists=True)
     target = urls.array("target")
     if not pa.types.is_boolean(target.type):
         raise TraceError("urls", f"target is {target.type}, expected bool")
@@ -354,24 +425,13 @@ def _from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Tra
     if not np.array_equal(body_start, counts_start):
         raise TraceError("page_texts", "body and counts differ in length")
 
-    state = np.zeros((versions.rows, 0), np.float32)
-    if "state" in versions:
-        column = versions.array("state")
-        if not pa.types.is_fixed_size_list(column.type):
-            raise TraceError("versions", f"state is {column.type}, not a fixed list")
-        flat = versions.numbers("state", np.float32, column.flatten())
-        state = flat.reshape(versions.rows, column.type.list_size)
-    names = urls.text("url")
-    known = {key: value for key, value in meta.items() if key != "counts"}
-    find_roots(known, names)  # a clear error before the arrays are put together
-    with suppress(KeyError):
-        del known["tables"]
+    no_state = np.zeros((versions.rows, 0), np.float32)
     return Trace.build(
-        known,
-        urls=names,
+        _without_written(meta),
+        urls=urls.text("url"),
         sites=sites,
         labels=labels,
-        vocabulary=vocabulary.text("token"),
+        vocabulary=columns["vocabulary"].text("token"),
         url_site=site,
         url_target=target.to_numpy(zero_copy_only=False),
         url_label_start=label_start,
@@ -381,13 +441,13 @@ def _from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Tra
         version_start=_starts(
             "versions", "url", versions.numbers("url", np.int32), urls.rows
         ),
-        version_seen=versions.numbers("seen", np.int64),
-        version_published=versions.numbers("published", np.int64),
+        version_seen=versions.times("seen"),
+        version_published=versions.times("published"),
         version_status=versions.numbers("status", np.int16),
         version_bytes=versions.numbers("bytes", np.int64),
         version_hash=versions.numbers("hash", np.uint64),
         version_text=versions.numbers("text", np.int32),
-        version_state=state,
+        version_state=versions.states("state") if "state" in versions else no_state,
         link_start=_starts(
             "links", "version", links.numbers("version", np.int32), versions.rows
         ),

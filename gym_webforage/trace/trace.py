@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,47 +103,52 @@ class Trace:
         """Make a trace from arrays; what is not given is empty. Validates everything.
 
         ``meta`` needs ``name`` and ``roots`` (URLs as strings); ``begin`` and ``end``
-        default to the first and last ``seen``.
+        default to the first and last ``seen``. Arrays are taken over, not copied, and
+        become read-only; a number that does not fit its column is an error.
         """
-        from gym_webforage.trace.validate import validate
+        from gym_webforage.trace.validate import check_meta, validate
 
-        count = len(urls)
-        versions = len(arrays.get("version_seen", ()))
-        link_texts = len(arrays.get("anchor_start", (0,))) - 1
-        page_texts = len(arrays.get("body_start", (0,))) - 1
-        seen = np.asarray(arrays.get("version_seen", ()), np.int64)
+        unknown = arrays.keys() - COLUMNS.keys()
+        if unknown:
+            raise TypeError(f"a trace has no array {', '.join(sorted(unknown))}")
+        check_meta(meta)
+        texts = {"urls": urls, "sites": sites, "labels": labels}
+        texts["vocabulary"] = vocabulary
+        packed = {name: _packed(name, column) for name, column in texts.items()}
+        given = {name: _converted(name, array) for name, array in arrays.items()}
+        given["roots"] = find_roots(meta, packed["urls"])
+
+        count = len(packed["urls"])
+        empty: tuple[()] = ()
+        versions = len(given.get("version_seen", empty))
         defaults: dict[str, Any] = {
             "url_site": np.zeros(count),
             "url_target": np.zeros(count),
             "url_label_start": np.zeros(count + 1),
             "url_token_start": np.zeros(count + 1),
             "version_start": np.zeros(count + 1),
-            "version_published": seen,
+            "version_published": given.get("version_seen", empty),
             "version_status": np.full(versions, 200),
             "version_bytes": np.zeros(versions),
             "version_hash": np.zeros(versions),
             "version_text": np.full(versions, -1),
             "version_state": np.zeros((versions, 0)),
             "link_start": np.zeros(versions + 1),
-            "link_text": np.full(len(arrays.get("link_target", ())), -1),
+            "link_text": np.full(len(given.get("link_target", empty)), -1),
             "anchor_start": np.zeros(1),
-            "near_start": np.zeros(link_texts + 1),
-            "title_start": np.zeros(page_texts + 1),
+            "near_start": np.zeros(max(1, len(given.get("anchor_start", (0,))))),
+            "title_start": np.zeros(max(1, len(given.get("body_start", (0,))))),
             "body_start": np.zeros(1),
-            "body_count": np.ones(len(arrays.get("body_token", ()))),
+            "body_count": np.ones(len(given.get("body_token", empty))),
         }
-        unknown = arrays.keys() - COLUMNS.keys()
-        if unknown:
-            raise TypeError(f"a trace has no array {', '.join(sorted(unknown))}")
-        packed = [_strings(column) for column in (urls, sites, labels, vocabulary)]
-        arrays["roots"] = find_roots(meta, packed[0])
-        made = {}
         for name, column in COLUMNS.items():
-            given = arrays.get(name, defaults.get(name, ()))
-            made[name] = frozen(np.ascontiguousarray(given, column["dtype"]))
-        period = (int(seen.min()), int(seen.max())) if versions else (0, 0)
-        meta = {"begin": to_iso(period[0]), "end": to_iso(period[1]), **meta}
-        trace = cls(meta, *packed, **made)
+            if name not in given:
+                made = np.asarray(defaults.get(name, empty), column["dtype"])
+                given[name] = frozen(made)
+        # Times outside the calendar are for `validate` to refuse, with their row.
+        seen = np.clip(given["version_seen"], 0, LATEST_TIME) if versions else [0]
+        period = {"begin": to_iso(int(np.min(seen))), "end": to_iso(int(np.max(seen)))}
+        trace = cls({**period, **meta}, **packed, **given)
         validate(trace)
         return trace
 
@@ -239,7 +245,9 @@ class Trace:
     def state_bound(self) -> float:
         """A whole number, at least 1, that no state exceeds in size."""
         state = self.version_state
-        return float(max(1.0, np.ceil(np.abs(state).max()))) if state.size else 1.0
+        if not state.size:
+            return 1.0
+        return max(1.0, float(np.ceil(max(-state.min(), state.max()))))
 
     @cached_property
     def idf(self) -> Array:
@@ -281,6 +289,9 @@ class Trace:
 
     def renamed(self, name: str, **meta: Any) -> Trace:
         """Return the same recording under another name."""
+        from gym_webforage.trace.validate import check_meta
+
+        check_meta({**self.meta, "name": name, **meta})
         return replace(self, meta={**self.meta, "name": name, **meta}, path=None)
 
     def rewired(self, seed: int) -> Trace:
@@ -301,6 +312,10 @@ class Trace:
             f"Trace({self.name!r}, {len(self.urls):,} URLs, "
             f"{len(self.version_seen):,} versions, {len(self.link_target):,} links)"
         )
+
+    def __copy__(self) -> Trace:
+        """Return itself: it never changes."""
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Trace:
         """Return itself: it never changes."""
@@ -329,21 +344,52 @@ def _ending(url: str) -> str:
     return ending if ending.isalnum() and len(ending) <= 5 else ""
 
 
-def _strings(column: Strings | Sequence[str]) -> Strings:
-    return column if isinstance(column, Strings) else Strings.of(column)
+def _packed(name: str, column: Strings | Sequence[str]) -> Strings:
+    if isinstance(column, Strings):
+        return column
+    try:
+        return Strings.of(column)
+    except (AttributeError, UnicodeEncodeError) as error:
+        raise TraceError(name, f"holds something that is no text: {error}") from error
+
+
+def _converted(name: str, given: Any) -> Array:
+    """Return ``given`` in its column's type, read-only; nothing wraps or is rounded."""
+    from gym_webforage.trace.validate import check_range
+
+    table, wanted = COLUMNS[name]["table"], COLUMNS[name]["dtype"]
+    try:
+        if wanted == np.uint64 and not isinstance(given, np.ndarray):
+            # NumPy would make floats of a list with numbers from 2^63 on.
+            array = np.array([index(number) for number in given], np.uint64)
+        else:
+            array = np.asarray(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TraceError(table, f"{name} is not an array: {error}") from error
+    if array.ndim == 0:
+        raise TraceError(table, f"{name} is a single value, expected an array")
+    if array.size and array.dtype != wanted:
+        if array.dtype.kind not in ("biuf" if wanted.kind == "f" else "biu"):
+            raise TraceError(table, f"{name} is {array.dtype}, expected {wanted}")
+        if wanted.kind == "b":
+            check_range(table, name, array, 0, 2)
+        elif wanted.kind != "f":
+            limits = np.iinfo(wanted)
+            check_range(table, name, array, limits.min, limits.max + 1)
+    with np.errstate(over="ignore"):  # a state that becomes infinite is refused later
+        made = np.require(array, wanted, ["C", "A"])
+    if made.base is not None and made.flags.writeable:
+        made = made.copy()  # or else its owner could still change it
+    return frozen(made)
 
 
 def find_roots(meta: Mapping[str, Any], urls: Strings) -> Array:
     """Return the ids of the start pages that ``meta`` names, in its order."""
-    from gym_webforage.trace.validate import check_meta
-
-    check_meta(meta)
-    wanted = set(meta["roots"])
-    found = {url: i for i, url in enumerate(urls) if url in wanted}
+    found = urls.find_all(meta["roots"])
     for root in meta["roots"]:
         if root not in found:
             raise TraceError("meta.json", f"the root {root!r} is not among the URLs")
-    return np.array([found[root] for root in meta["roots"]], np.int32)
+    return frozen(np.array([found[root] for root in meta["roots"]], np.int32))
 
 
 def from_arrays(
@@ -387,9 +433,9 @@ def from_iso(text: str) -> int:
     """
     try:
         moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError) as error:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        seconds = int(moment.replace(microsecond=0).timestamp())
+    except (TypeError, ValueError, OverflowError) as error:
         raise TraceError("meta.json", f"{text!r} is not an ISO 8601 time") from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    seconds = int(moment.replace(microsecond=0).timestamp())
     return seconds * 1000 + moment.microsecond // 1000

@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**31 - 1  # ids are 32-bit
 MOST_BYTES = 2**40
 MOST_COUNT = 2**24
+LONGEST_NAME = 150  # bytes: it becomes part of file names
+
+# The columns that hold lists: an error names the row of the list.
+LIST_OFFSETS = {
+    "url_label": "url_label_start",
+    "url_token": "url_token_start",
+    "anchor_token": "anchor_start",
+    "near_token": "near_start",
+    "title_token": "title_start",
+    "body_token": "body_start",
+    "body_count": "body_start",
+}
 
 
 def validate(trace: Trace) -> None:
@@ -39,8 +51,8 @@ def validate(trace: Trace) -> None:
                 f"{name} is {array.dtype} in {array.ndim} dimensions, "
                 f"expected {column['dtype']} in {dimensions}",
             )
-        if not array.flags.c_contiguous:
-            raise TraceError(column["table"], f"{name} is not contiguous")
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            raise TraceError(column["table"], f"{name} is not contiguous and aligned")
         if array.size and len(array) > MOST_ROWS and array.dtype == np.int32:
             raise TraceError(column["table"], f"{name} has more than 2^31 entries")
 
@@ -92,19 +104,24 @@ def validate(trace: Trace) -> None:
         ("version_status", 0, 1000),
         ("version_bytes", 0, MOST_BYTES),
     ):
-        _in_range(COLUMNS[name]["table"], name, getattr(trace, name), low, high)
+        start = getattr(trace, LIST_OFFSETS[name]) if name in LIST_OFFSETS else None
+        table = COLUMNS[name]["table"]
+        check_range(table, name, getattr(trace, name), low, high, start)
 
     _times(trace)
-    if not np.isfinite(trace.version_state).all():
-        row = int(np.argmin(np.isfinite(trace.version_state).all(axis=1)))
+    state = trace.version_state
+    # Without a copy of what may be most of the trace: NaN makes both of them NaN.
+    if state.size and not (np.isfinite(state.min()) and np.isfinite(state.max())):
+        row = int(np.argmin(np.isfinite(state).all(axis=1)))
         raise TraceError("versions", "the state is not finite", row)
+    _distinct_tokens(trace)
     check_meta(trace.meta)
 
 
 def check_meta(meta: Mapping[str, Any]) -> None:
     """Check the fields of ``meta.json`` that the software reads."""
     name = meta.get("name")
-    if not isinstance(name, str) or not name or "/" in name or "\x00" in name:
+    if not isinstance(name, str) or not _is_plain(name):
         raise TraceError("meta.json", f"name {name!r} is not a plain name")
     roots = meta.get("roots")
     if not isinstance(roots, list | tuple) or not roots:
@@ -121,9 +138,19 @@ def check_meta(meta: Mapping[str, Any]) -> None:
         raise TraceError("meta.json", "topics must map a name to a list of words")
     test = meta.get("test", {})
     if not isinstance(test, dict) or not all(
-        isinstance(names, list) for names in test.values()
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for names in test.values()
     ):
-        raise TraceError("meta.json", "test must map sites or topics to a list")
+        raise TraceError(
+            "meta.json", "test must map sites or topics to a list of names"
+        )
+
+
+def _is_plain(name: str) -> bool:
+    """Say whether a name can be part of a file name, and be seen there."""
+    if not name.isprintable() or name.startswith(".") or "/" in name or "\\" in name:
+        return False
+    return 0 < len(name.encode()) <= LONGEST_NAME
 
 
 def _strings(trace: Trace, name: str) -> None:
@@ -146,7 +173,8 @@ def _strings(trace: Trace, name: str) -> None:
         empty = np.diff(strings.start) == 0
         if empty.any():
             raise TraceError(name, "the URL is empty", int(np.argmax(empty)))
-    if len(strings) != len(set(strings)):
+    column = strings.to_arrow()
+    if len(column.unique()) != len(column):
         seen: set[str] = set()
         for row, text in enumerate(strings):
             if text in seen:
@@ -155,7 +183,7 @@ def _strings(trace: Trace, name: str) -> None:
 
 
 def _offsets(table: str, name: str, start: np.ndarray, rows: int, entries: int) -> None:
-    if len(start) != rows + 1:
+    if len(start) != rows + 1 or not len(start):
         raise TraceError(table, f"{name} has {len(start)} offsets for {rows} rows")
     if start[0] != 0 or start[-1] != entries:
         raise TraceError(
@@ -167,33 +195,65 @@ def _offsets(table: str, name: str, start: np.ndarray, rows: int, entries: int) 
         raise TraceError(table, f"{name} falls", int(np.argmax(falling)))
 
 
-def _in_range(table: str, name: str, array: np.ndarray, low: int, high: int) -> None:
-    if not len(array):
+def check_range(
+    table: str,
+    name: str,
+    array: np.ndarray,
+    low: int,
+    high: int,
+    start: np.ndarray | None = None,
+) -> None:
+    """Raise TraceError unless all of ``array`` is at least ``low`` and below ``high``.
+
+    ``start`` has the offsets of a column of lists, to name the right row.
+    """
+    if not array.size or (array.min() >= low and array.max() < high):
         return
-    if array.min() < low or array.max() >= high:
-        row = int(np.argmax((array < low) | (array >= high)))
-        raise TraceError(
-            table, f"{name} is {array[row]}, expected {low} to {high - 1}", row
-        )
+    at = int(np.argmax(((array < low) | (array >= high)).reshape(-1)))
+    value = array.reshape(-1)[at]
+    row = at if start is None else int(np.searchsorted(start, at, "right")) - 1
+    raise TraceError(table, f"{name} is {value}, expected {low} to {high - 1}", row)
+
+
+def _rising(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Say for each value but the first whether it is larger than the one before it.
+
+    The first value of a row (``start`` has the rows' offsets) counts as larger.
+    """
+    rising = values[1:] > values[:-1]
+    first = start[1:-1]
+    rising[first[(first > 0) & (first < len(values))] - 1] = True
+    return rising
+
+
+def _distinct_tokens(trace: Trace) -> None:
+    """A page text must count each token once, or its similarity could exceed 1."""
+    token, start = trace.body_token, trace.body_start
+    if _rising(token, start).all():
+        return
+    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    order = np.lexsort((token, row))
+    row, token = row[order], token[order]
+    twice = (row[1:] == row[:-1]) & (token[1:] == token[:-1])
+    if twice.any():
+        at = int(np.argmax(twice))
+        raise TraceError("page_texts", f"body has {token[at]} twice", int(row[at]))
 
 
 def _times(trace: Trace) -> None:
     from gym_webforage.trace.trace import LATEST_TIME
 
     for name in ("version_seen", "version_published"):
-        _in_range("versions", name, getattr(trace, name), 0, LATEST_TIME + 1)
+        check_range("versions", name, getattr(trace, name), 0, LATEST_TIME + 1)
     seen = trace.version_seen
     late = trace.version_published > seen
     if late.any():
         raise TraceError(
             "versions", "published after it was seen", int(np.argmax(late))
         )
-    if len(seen) > 1:
-        url = np.repeat(np.arange(len(trace.urls)), np.diff(trace.version_start))
-        unsorted = (url[1:] == url[:-1]) & (seen[1:] <= seen[:-1])
-        if unsorted.any():
-            row = int(np.argmax(unsorted)) + 1
-            raise TraceError("versions", "not later than the version before it", row)
+    rising = _rising(seen, trace.version_start)
+    if not rising.all():
+        row = int(np.argmin(rising)) + 1
+        raise TraceError("versions", "not later than the version before it", row)
     if not 0 <= trace.begin <= trace.end <= LATEST_TIME:
         raise TraceError("meta.json", "begin and end are not a period")
-

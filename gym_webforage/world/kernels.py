@@ -290,8 +290,12 @@ def relevance(T, W, url, version):
 
 
 @compiled
-def cosine(T, start, tokens, row, vector):
-    """Return the cosine of a list of tokens with a unit vector over the vocabulary."""
+def cosine(T, start, tokens, row, vector, length):
+    """Return the cosine of a list of tokens with a vector of this length, at most 1.
+
+    Each occurrence counts as a dimension of its own, so that no counting is needed;
+    for a repeated word the result could otherwise exceed 1.
+    """
     idf = f64(T[L.IDF])
     product = 0.0
     square = 0.0
@@ -299,7 +303,7 @@ def cosine(T, start, tokens, row, vector):
         token = tokens[i]
         product += idf[token] * vector[token]
         square += idf[token] * idf[token]
-    return product / np.sqrt(square) if square > 0.0 else 0.0
+    return min(1.0, product / (np.sqrt(square) * length)) if square > 0.0 else 0.0
 
 
 @compiled
@@ -418,17 +422,17 @@ def follow_links(T, W, F, number, version, value):
             ledger[at + L.DEPTH] = depth + 1
             if has_topic:
                 floats[facts + L.URL_COSINE] = cosine(
-                    T, token_start, tokens, target, topic
+                    T, token_start, tokens, target, topic, 1.0
                 )
             join_frontier(F, other)
         if has_topic and text >= 0:
             floats[facts + L.ANCHOR_COSINE] = max(
                 floats[facts + L.ANCHOR_COSINE],
-                np.float32(cosine(T, anchor_start, anchor, text, topic)),
+                np.float32(cosine(T, anchor_start, anchor, text, topic, 1.0)),
             )
             floats[facts + L.NEAR_COSINE] = max(
                 floats[facts + L.NEAR_COSINE],
-                np.float32(cosine(T, near_start, near, text, topic)),
+                np.float32(cosine(T, near_start, near, text, topic, 1.0)),
             )
         floats[facts + L.SOURCE_VALUE] = max(
             floats[facts + L.SOURCE_VALUE], np.float32(value)
@@ -454,7 +458,7 @@ def begin(T, W, F, roots):
             if i64(W[L.WORLD_INTS])[L.RULES] == L.TOPIC_RULES:
                 f32(F[L.LEDGER_FLOATS])[
                     number * L.LEDGER_FLOAT_COLUMNS + L.URL_COSINE
-                ] = cosine(T, token_start, tokens, root, f64(W[L.TOPIC]))
+                ] = cosine(T, token_start, tokens, root, f64(W[L.TOPIC]), 1.0)
     if is_news:
         allow_any_known(F)
 

@@ -100,7 +100,7 @@ def profile_cosine(T, F, start, tokens, row):
     square = f64(F[L.FORAGER_FLOATS])[L.PROFILE_SQUARE]
     if square <= 0.0:
         return 0.0
-    return cosine(T, start, tokens, row, f64(F[L.PROFILE])) / np.sqrt(square)
+    return cosine(T, start, tokens, row, f64(F[L.PROFILE]), np.sqrt(square))
 
 
 @compiled

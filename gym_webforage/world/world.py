@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -415,7 +416,7 @@ class World(_Arrays):
         """Return the whole state as plain arrays."""
         return {
             **super().snapshot(),
-            "topic": self.topic,
+            "topic": asdict(self.topic) if self.topic else None,
             "foragers": [forager.snapshot() for forager in self.foragers],
         }
 
@@ -429,7 +430,7 @@ class World(_Arrays):
         if not same or len(snapshot["paid"]) != len(self.paid):
             raise ValueError("the snapshot is of another trace, kind or fleet")
         super().restore(snapshot)
-        self.topic = snapshot["topic"]
+        self.topic = Topic(**snapshot["topic"]) if snapshot["topic"] else None
         for forager, state in zip(self.foragers, foragers, strict=True):
             stamp = forager.ints[L.STAMP]
             forager.restore(state)

@@ -1,0 +1,233 @@
+"""What an agent may know: a read-only view of the trace through a forager's eyes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from gym_webforage.world import layout as L
+
+if TYPE_CHECKING:
+    from gym_webforage.envs.forage import ForageEnv
+    from gym_webforage.world.world import Forager, World
+
+Field = Literal["anchor", "near", "url", "title"]
+
+
+class Known:
+    """What the forager has fetched or seen linked; anything else is a KeyError.
+
+    URLs and links are ids. A link's id is its row in the trace's links; only links on
+    page versions that the forager holds (the last it fetched of each URL) are known.
+    """
+
+    def __init__(self, world: World, forager: int = 0) -> None:
+        self._world = world
+        self._number = forager
+
+    @property
+    def _forager(self) -> Forager:
+        return self._world.foragers[self._number]
+
+    @property
+    def urls(self) -> np.ndarray:
+        """All known URLs, in order of discovery."""
+        return self._forager.known
+
+    @property
+    def new(self) -> np.ndarray:
+        """The URLs that the last step discovered (after a reset: the roots)."""
+        return self._forager.new
+
+    def __contains__(self, url: object) -> bool:
+        """Say whether a URL is known."""
+        return isinstance(url, int | np.integer) and self._forager.number(int(url)) >= 0
+
+    def __len__(self) -> int:
+        """Return how many URLs are known."""
+        return int(self._forager.ints[L.KNOWN])
+
+    def _row(self, url: int) -> np.ndarray:
+        number = self._forager.number(int(url))
+        if number < 0:
+            raise KeyError(f"URL {url} has not been seen")
+        return self._forager.ledger[number]
+
+    def _held(self, url: int) -> int:
+        version = int(self._row(url)[L.VERSION])
+        if version < 0:
+            raise KeyError(f"URL {url} has not been fetched")
+        return version
+
+    def number(self, url: int) -> int:
+        """Return the discovery number, which breaks ties everywhere."""
+        self._row(url)
+        return self._forager.number(int(url))
+
+    def address(self, url: int) -> str:
+        """Return the URL as text."""
+        self._row(url)
+        return self._world.trace.urls[int(url)]
+
+    def site(self, url: int) -> int:
+        """Return the number of the URL's site."""
+        self._row(url)
+        return int(self._world.trace.url_site[url])
+
+    def is_fetched(self, url: int) -> bool:
+        """Say whether a version of the page is held."""
+        return int(self._row(url)[L.VERSION]) >= 0
+
+    def depth(self, url: int) -> int:
+        """Return how many links from a root it was found (Topic and Spider)."""
+        return int(self._row(url)[L.DEPTH])
+
+    def source(self, url: int) -> int:
+        """Return the URL of the page that it was first found on (Topic and Spider).
+
+        Roots have none: -1.
+        """
+        number = int(self._row(url)[L.SOURCE])
+        return int(self._forager.ledger[number, L.URL]) if number >= 0 else -1
+
+    def links(self, url: int) -> np.ndarray:
+        """Return the link ids on a fetched page, in page order."""
+        version = self._held(url)
+        start = self._world.trace.link_start
+        return np.arange(start[version], start[version + 1])
+
+    def target(self, link: int) -> int:
+        """Return the URL that a link goes to."""
+        self._page_of(link)
+        return int(self._world.trace.link_target[link])
+
+    def text(self, link: int, field: Field) -> np.ndarray:
+        """Return the tokens of one of a link's four texts, as vocabulary ids.
+
+        ``anchor``, ``near`` (words before and after), ``url`` (words of the URL it goes
+        to), ``title`` (title and headers of the page that it stands on).
+        """
+        trace = self._world.trace
+        version = self._page_of(link)
+        if field == "url":
+            return self._cut("url_token", int(trace.link_target[link]))
+        if field == "title":
+            text = int(trace.version_text[version])
+            return self._cut("title_token", text)
+        if field in ("anchor", "near"):
+            return self._cut(f"{field}_token", int(trace.link_text[link]))
+        raise ValueError(f"field is {field!r}, expected anchor, near, url or title")
+
+    def tokens(self, url: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the text of a fetched page: distinct vocabulary ids and counts."""
+        text = int(self._world.trace.version_text[self._held(url)])
+        return self._cut("body_token", text), self._cut("body_count", text)
+
+    def state(self, url: int) -> np.ndarray:
+        """Return the state vector of a fetched page."""
+        return self._world.trace.version_state[self._held(url)]
+
+    def version(self, url: int) -> int:
+        """Return the id of the version that was last fetched."""
+        return self._held(url)
+
+    def published(self, url: int) -> int:
+        """Return when that version was published, in milliseconds."""
+        return int(self._world.trace.version_published[self._held(url)])
+
+    def _page_of(self, link: int) -> int:
+        """Return the version that a link stands on, if the forager holds it."""
+        trace = self._world.trace
+        if 0 <= link < len(trace.link_target):
+            version = int(np.searchsorted(trace.link_start, link, "right")) - 1
+            number = self._forager.number(int(trace.version_url[version]))
+            if number >= 0 and self._forager.ledger[number, L.VERSION] == version:
+                return version
+        raise KeyError(f"link {link} has not been seen")
+
+    def _cut(self, column: str, row: int) -> np.ndarray:
+        trace = self._world.trace
+        values = getattr(trace, column)
+        if row < 0:
+            return values[:0]
+        start = getattr(trace, column.rpartition("_")[0] + "_start", None)
+        if column == "url_token":
+            start = trace.url_token_start
+        assert start is not None
+        return values[start[row] : start[row + 1]]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+        """Return itself: a view belongs to its world."""
+        return self
+
+
+class Info(dict[str, Any]):
+    """The ``info`` of a step. What is costly is made only when it is read.
+
+    ``known`` is a live view. The rest describes the moment after its step, so it must
+    be read before the next one; later it is a KeyError that says so.
+    """
+
+    __slots__ = ("_env", "_moment")
+
+    _env: ForageEnv
+    _moment: int
+
+    def __missing__(self, key: str) -> Any:
+        make = _LAZY.get(key)
+        if make is None:
+            raise KeyError(key)
+        env = self._env
+        if self._moment != env.moment and key != "known":
+            raise KeyError(
+                f"info[{key!r}] was not read before the next step, and is gone"
+            )
+        value = make(env)
+        self[key] = value
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return an entry, making it if need be, or the default."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        """Say whether reading the entry would work."""
+        return super().__contains__(key) or (
+            key in _LAZY and (self._moment == self._env.moment or key == "known")
+        )
+
+    def __copy__(self) -> dict[str, Any]:
+        """Return what was made so far as a plain dict."""
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Info:
+        """Copy the entries but not the environment behind them."""
+        other = Info(
+            {k: v.copy() if hasattr(v, "copy") else v for k, v in self.items()}
+        )
+        other._env = self._env
+        other._moment = self._moment
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send to another process what was made so far, without the live view."""
+        return dict, ({k: v for k, v in self.items() if k != "known"},)
+
+
+_LAZY: dict[str, Any] = {
+    "action_mask": lambda env: env.action_masks().astype(np.int8),
+    "action_set": lambda env: env.forager.action_set(),
+    "known": lambda env: env.known,
+    "clock": lambda env: env.world.clock,
+    "fetches": lambda env: env.world.fetches,
+    "url": lambda env: int(env.forager.ints[L.LAST_URL]),
+    "fetched": lambda env: int(env.forager.ints[L.LAST_FETCHES]),
+    "sent": lambda env: int(env.forager.ints[L.LAST_SENT]),
+    "novel": lambda env: int(env.forager.ints[L.LAST_NOVEL]),
+    "episode_start": lambda env: env.episode.describe(env.trace),
+    "topic": lambda env: env.episode.topic,
+}

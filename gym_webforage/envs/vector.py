@@ -1,0 +1,307 @@
+"""Many crawls over one trace, stepped by a single kernel call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Discrete
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from gym_webforage.envs.buffers import BufferPool
+from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
+from gym_webforage.envs.forage import (
+    ForageEnv,
+    NewsEnv,
+    SpiderEnv,
+    TopicEnv,
+    check_view,
+    make_rules,
+    slot_space,
+)
+from gym_webforage.trace import Trace, load_trace
+from gym_webforage.world import layout as L
+from gym_webforage.world.observe import (
+    CONTEXT_COLUMNS,
+    observe,
+    step_and_observe_all,
+)
+from gym_webforage.world.topic import Topic
+from gym_webforage.world.world import Features, Shortlist, World, trace_addresses
+
+Observation = dict[str, np.ndarray]
+
+
+class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
+    """The native batch behind ``gym.make_vec``; arguments as in `ForageEnv`.
+
+    World ``i`` behaves as a single environment that was reset with ``seed + i``. Slots
+    are required. A crawl that ended is reset in the next step
+    (`AutoresetMode.NEXT_STEP`, whose action is ignored), or with
+    ``autoreset_mode=AutoresetMode.SAME_STEP`` in the same step, the last observation
+    then standing in ``infos["final_obs"]``.
+    """
+
+    single: ClassVar[type[ForageEnv]]
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        trace: str | Trace | None = None,
+        *,
+        slots: int = 128,
+        features: Features | None = None,
+        shortlist: Shortlist = "newest",
+        flat: bool = False,
+        split: Split = "train",
+        topic: str | Sequence[str] | Topic | None = None,
+        site: str | None = None,
+        log: bool = False,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **rules: Any,
+    ) -> None:
+        if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs!r}, expected a positive number")
+        if slots is None:
+            raise ValueError("slots=None works in single environments only")
+        mode = AutoresetMode(autoreset_mode)
+        if mode == AutoresetMode.DISABLED:
+            raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
+        single = self.single
+        features = single.default_features if features is None else features
+        check_view(single.kind, slots, features, shortlist)
+        self.metadata = {"autoreset_mode": mode}
+        self.autoreset_mode = mode
+        self.num_envs = num_envs
+        self.rules = make_rules(single.kind, rules)
+        self.trace = load_trace(single.default_trace if trace is None else trace)
+        self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
+        self._trace_address = trace_addresses(self.trace)
+        self._world_table = np.zeros((num_envs, L.WORLD_FIELDS), np.int64)
+        self._forager_table = np.zeros((num_envs, L.FORAGER_FIELDS), np.int64)
+        self.worlds = [
+            World(
+                self.trace,
+                self.rules,
+                slots=slots,
+                shortlist=shortlist,
+                features=features,
+                log=log,
+                addresses=(self._world_table[i], self._forager_table[i : i + 1]),
+            )
+            for i in range(num_envs)
+        ]
+        self.running: list[Episode | None] = [None] * num_envs
+        self.slots = slots
+        self.flat = flat
+        self.single_action_space = Discrete(slots)
+        self.single_observation_space = slot_space(self.worlds[0], slots, flat)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        shape = (num_envs, slots, self.worlds[0].columns)
+        self._pool = BufferPool(shape, num_envs)
+        self._randoms = [seeding.np_random()[0] for _ in range(num_envs)]
+        self._ended = np.zeros(num_envs, np.bool_)
+        self._masks = np.zeros((num_envs, slots), np.int8)
+
+    # --- Gymnasium
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start all crawls, or those that ``options["reset_mask"]`` picks."""
+        given = dict(options or {})
+        picked = given.pop("reset_mask", None)
+        if picked is None:
+            picked = np.ones(self.num_envs, np.bool_)
+        picked = np.asarray(picked)
+        if picked.shape != (self.num_envs,) or picked.dtype != np.bool_:
+            raise ValueError(f"reset_mask: expected {self.num_envs} booleans")
+        seeds: Sequence[int | None]
+        if seed is None:
+            seeds = [None] * self.num_envs
+        elif isinstance(seed, int | np.integer):
+            seeds = [int(seed) + i for i in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+            if len(seeds) != self.num_envs:
+                raise ValueError(f"seed: expected {self.num_envs} of them")
+        for i in np.flatnonzero(picked):
+            if seeds[i] is not None:
+                self._randoms[i] = seeding.np_random(seeds[i])[0]
+            self._restart(int(i), given)
+        if any(episode is None for episode in self.running):
+            raise ResetNeeded("reset_mask leaves out a crawl that was never started")
+        self._ended &= ~picked
+        observation = self._new_observation()
+        for i in range(self.num_envs):
+            self._write(i, observation)
+        return self._returned(observation)
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Take one step in each crawl."""
+        if any(episode is None for episode in self.running):
+            raise ResetNeeded("call reset before the first step")
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise TypeError(
+                f"actions: expected {self.num_envs} integers, got shape {chosen.shape} "
+                f"of {chosen.dtype}"
+            )
+        chosen = np.ascontiguousarray(chosen, np.int64)
+        answers = np.zeros(self.num_envs, np.int64)
+        rewards = np.zeros(self.num_envs)
+        observation = self._new_observation()
+        candidates, since, masks, contexts = observation
+        ended = self._ended
+        active = (~ended).view(np.uint8)
+        for i in np.flatnonzero(ended):  # NEXT_STEP: these begin anew now
+            self._restart(int(i))
+            self._write(int(i), observation)
+        while step_and_observe_all(
+            self._trace_address,
+            self._world_table,
+            self._forager_table,
+            active,
+            chosen,
+            since,
+            answers,
+            rewards,
+            candidates,
+            masks,
+            contexts,
+        ):
+            for i in np.flatnonzero(answers >= L.GROW_LEDGER):
+                world = self.worlds[i]
+                world.grow(int(answers[i]), world.foragers[0])
+                answers[i] = 0
+        terminated = answers & L.ENDED != 0
+        truncated = answers & L.TRUNCATED != 0
+        ended = terminated | truncated
+        extra: dict[str, Any] = {}
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
+            extra = self._finals(ended, candidates, masks, contexts)
+            for i in np.flatnonzero(ended):
+                self._restart(int(i))
+                self._write(int(i), observation)
+            self._ended = np.zeros(self.num_envs, np.bool_)
+        else:
+            self._ended = ended
+        shown, infos = self._returned(observation)
+        return shown, rewards, terminated, truncated, {**infos, **extra}
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal now, as booleans (envs, slots)."""
+        return self._masks.astype(np.bool_)
+
+    # --- parts
+
+    def _restart(self, i: int, options: dict[str, Any] | None = None) -> None:
+        episode = self.episodes.draw(self._randoms[i], options)
+        self.running[i] = episode
+        self.worlds[i].reset(
+            start=episode.start,
+            roots=episode.roots,
+            topic=episode.topic,
+            site=episode.site,
+        )
+
+    def _new_observation(self) -> tuple[np.ndarray, ...]:
+        candidates, since = self._pool.take()
+        masks = np.empty((self.num_envs, self.slots), np.int8)
+        contexts = np.empty((self.num_envs, CONTEXT_COLUMNS), np.float32)
+        return candidates, since, masks, contexts
+
+    def _write(self, i: int, observation: tuple[np.ndarray, ...]) -> None:
+        candidates, since, masks, contexts = observation
+        observe(
+            self._trace_address,
+            self._world_table[i],
+            self._forager_table[i],
+            since[i : i + 1],
+            candidates[i],
+            masks[i],
+            contexts[i],
+        )
+
+    def _returned(
+        self, observation: tuple[np.ndarray, ...]
+    ) -> tuple[Observation, dict[str, Any]]:
+        candidates, _, masks, contexts = observation
+        self._masks = masks
+        if self.flat:
+            candidates = candidates.reshape(self.num_envs, -1)
+        shown = {"candidates": candidates, "action_mask": masks, "context": contexts}
+        return shown, {"action_mask": masks}
+
+    def _finals(
+        self,
+        ended: np.ndarray,
+        candidates: np.ndarray,
+        masks: np.ndarray,
+        contexts: np.ndarray,
+    ) -> dict[str, Any]:
+        last = np.full(self.num_envs, None, object)
+        for i in np.flatnonzero(ended):
+            rows = candidates[i].copy()
+            last[i] = {
+                "candidates": rows.reshape(-1) if self.flat else rows,
+                "action_mask": masks[i].copy(),
+                "context": contexts[i].copy(),
+            }
+        infos = {"action_mask": masks.copy(), "_action_mask": ended.copy()}
+        return {
+            "final_obs": last,
+            "_final_obs": ended.copy(),
+            "final_info": infos,
+            "_final_info": ended.copy(),
+        }
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ForageVectorEnv:
+        """Copy the worlds into tables of their own."""
+        other = object.__new__(type(self))
+        memo[id(self)] = other
+        apart = ("worlds", "_pool", "_world_table", "_forager_table", "_trace_address")
+        for name, value in self.__dict__.items():
+            if name not in apart:
+                other.__dict__[name] = deepcopy(value, memo)
+        other._trace_address = self._trace_address
+        other._world_table = np.zeros_like(self._world_table)
+        other._forager_table = np.zeros_like(self._forager_table)
+        other.worlds = deepcopy(self.worlds, memo)
+        for i, world in enumerate(other.worlds):
+            world.address = other._world_table[i]
+            world.bind()
+            world.foragers[0].address = other._forager_table[i]
+            world.foragers[0].bind()
+        shape = (self.num_envs, self.slots, self.worlds[0].columns)
+        other._pool = BufferPool(shape, self.num_envs)
+        return other
+
+
+class NewsVectorEnv(ForageVectorEnv):
+    """A batch of `NewsEnv`."""
+
+    single = NewsEnv
+
+
+class TopicVectorEnv(ForageVectorEnv):
+    """A batch of `TopicEnv`."""
+
+    single = TopicEnv
+
+
+class SpiderVectorEnv(ForageVectorEnv):
+    """A batch of `SpiderEnv`."""
+
+    single = SpiderEnv
