@@ -38,7 +38,7 @@ def trace():
         labels=["sport"],
         vocabulary=["ball", "goal", "tax"],
         url_target=[0, 0, 1, 0, 0, 0],
-        url_label_start=[0, 0, 1, 1, 1, 1, 1],
+        url_label_start=[0, 0, 0, 1, 1, 1, 1],
         url_label=[0],
         url_token_start=[0, 0, 0, 1, 1, 1, 1],
         url_token=[0],

@@ -31,7 +31,7 @@ class BufferPool:
         self._buffers: list[Buffer] = []
         # How many references an idle buffer shows depends on the interpreter: look.
         probe = [self._make()]
-        self._idle = [sys.getrefcount(buffer[0]) for buffer in probe][0]
+        self._idle = min(sys.getrefcount(buffer[0]) for buffer in probe)
         gil = getattr(sys, "_is_gil_enabled", lambda: True)()
         self._reuse = gil  # reference counts tell the truth only then
 

@@ -66,10 +66,10 @@ def slot_space(world: World, slots: int, flat: bool) -> spaces.Dict:
     )
 
 
-class ForageEnv(gym.Env[Observation, int]):
+class ForageEnv(gym.Env[Any, Any]):
     """The part that News, Topic and Spider share; see `NewsEnv` for the arguments."""
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it so)
         "render_modes": ["ansi", "rgb_array"],
         "render_fps": 4,
     }
@@ -355,27 +355,27 @@ class NewsEnv(ForageEnv):
     `episode_start` (what reset drew).
 
     ## Arguments
-    | name              | default     | meaning                                         |
-    |-------------------|-------------|-------------------------------------------------|
-    | `trace`           | synthetic-v0 | name or path of a trace, or a `Trace`          |
-    | `slots`           | 128         | size of the window, or None for URL actions     |
-    | `features`        | state       | `state` or `transfer`                           |
-    | `shortlist`       | newest      | which part of the frontier: `newest`, `oldest`  |
-    | `flat`            | False       | give `candidates` as one vector, row by row     |
-    | `split`           | train       | `train`, `test` or `all`                        |
-    | `budget`          | 1d          | simulated time (`"12h"`), or a number of fetches|
-    | `fetch_seconds`   | 2.6         | what a fetch takes                              |
-    | `cost`            | fetch       | `bytes`: in proportion to a page's size         |
-    | `host_delay`      | 0           | seconds between fetches from one site           |
-    | `max_age`         | 24h         | older pages are not sent                        |
-    | `path_length`     | 101         | visits in a path                                |
-    | `refetch_visited` | True        | fetch linked pages visited in this path, too    |
-    | `document`        | version     | `url`: a changed page is no new document        |
-    | `judge`           | selection   | or `evolution`                                  |
-    | `reward`, `penalty` | 100, -1   | what the judge pays                             |
-    | `on_illegal`      | cost        | or `raise`                                      |
-    | `log`             | True        | keep the event log that metrics are made from   |
-    | `render_mode`     | None        | `ansi` or `rgb_array`                           |
+    | name              | default     | meaning                                        |
+    |-------------------|-------------|------------------------------------------------|
+    | `trace`           | synthetic-v0 | name or path of a trace, or a `Trace`         |
+    | `slots`           | 128         | size of the window, or None for URL actions    |
+    | `features`        | state       | `state` or `transfer`                          |
+    | `shortlist`       | newest      | which part of the frontier: `newest`, `oldest` |
+    | `flat`            | False       | give `candidates` as one vector, row by row    |
+    | `split`           | train       | `train`, `test` or `all`                       |
+    | `budget`          | 1d          | simulated time (`"12h"`), or a number of fetche|
+    | `fetch_seconds`   | 2.6         | what a fetch takes                             |
+    | `cost`            | fetch       | `bytes`: in proportion to a page's size        |
+    | `host_delay`      | 0           | seconds between fetches from one site          |
+    | `max_age`         | 24h         | older pages are not sent                       |
+    | `path_length`     | 101         | visits in a path                               |
+    | `refetch_visited` | True        | fetch linked pages visited in this path, too   |
+    | `document`        | version     | `url`: a changed page is no new document       |
+    | `judge`           | selection   | or `evolution`                                 |
+    | `reward`, `penalty` | 100, -1   | what the judge pays                            |
+    | `on_illegal`      | cost        | or `raise`                                     |
+    | `log`             | True        | keep the event log that metrics are made from  |
+    | `render_mode`     | None        | `ansi` or `rgb_array`                          |
 
     `reset(options=...)` takes `start` (UTC text or ms), `roots` (URLs or ids), `site`.
 

@@ -142,5 +142,3 @@ def make_sb3_env(
     )
     assert isinstance(batch.unwrapped, ForageVectorEnv)
     return ForageVecEnv(batch.unwrapped)
-
-

@@ -12,15 +12,13 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba import types
 from numba.extending import intrinsic
 
 from gym_webforage.cache import cache_path, writable
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -32,7 +30,7 @@ def _code_folder() -> Path | None:
     return folder if writable(folder) else None
 
 
-def compiled(function: F) -> F:
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on first call, without the interpreter lock."""
     folder = _code_folder()
     if folder is not None:
@@ -47,7 +45,7 @@ def compiled(function: F) -> F:
     return numba.njit(nogil=True)(function)
 
 
-def _pointer_to(element: types.Type) -> Callable[[int], Any]:
+def _pointer_to(element: types.Type) -> Any:
     """Make a compiled function from an address to a typed, indexable pointer.
 
     A kernel gets one array of addresses in place of forty arrays, whose unpacking

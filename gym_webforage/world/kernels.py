@@ -23,7 +23,6 @@ from gym_webforage.world.ledger import (
     touch_slot,
 )
 
-
 # --- pages
 
 

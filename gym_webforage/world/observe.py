@@ -231,5 +231,7 @@ def step_and_observe_all(
             waiting += 1
         else:
             active[i] = 0
-            observe(T, W[i], F[i], since[i : i + 1], candidates[i], masks[i], contexts[i])
+            observe(
+                T, W[i], F[i], since[i : i + 1], candidates[i], masks[i], contexts[i]
+            )
     return waiting

@@ -168,9 +168,7 @@ class Forager(_Arrays):
     @property
     def new(self) -> np.ndarray:
         """The URLs that the last step discovered."""
-        return self.ledger[
-            self.ints[L.KNOWN_BEFORE] : self.ints[L.KNOWN], L.URL
-        ].copy()
+        return self.ledger[self.ints[L.KNOWN_BEFORE] : self.ints[L.KNOWN], L.URL].copy()
 
     def number(self, url: int) -> int:
         """Return the discovery number of a URL, -1 if it is not known."""
@@ -270,9 +268,7 @@ class World(_Arrays):
             self._grow_log(FIRST_LOG)
         self.bind()
         self.foragers = [
-            Forager(
-                trace, rules.kind, i, slots, shortlist, features, addresses[1][i]
-            )
+            Forager(trace, rules.kind, i, slots, shortlist, features, addresses[1][i])
             for i in range(foragers)
         ]
         states = trace.states if features == "state" else 0
