@@ -464,21 +464,22 @@ class ReferenceWorld:
         ]
 
     def about(self, tokens: list[int]) -> float:
-        """Return the cosine of a list of tokens with the topic."""
+        """Return the cosine of a list of tokens with the topic, at most 1."""
         if not tokens:
             return 0.0
         length = sqrt(sum(self.idf[token] ** 2 for token in tokens))
-        return sum(self.idf[token] * self.weights[token] for token in tokens) / length
+        total = sum(self.idf[token] * self.weights[token] for token in tokens)
+        return min(1.0, total / length)
 
     def like_paid(self, forager: ReferenceForager, tokens: list[int]) -> float:
-        """Return the cosine of a list of tokens with the forager's profile."""
+        """Return the cosine of tokens with the forager's profile, at most 1."""
         profile = forager.profile
         if not tokens or not profile:
             return 0.0
         length = sqrt(sum(self.idf[token] ** 2 for token in tokens))
         profile_length = sqrt(sum(weight**2 for weight in profile.values()))
         total = sum(self.idf[token] * profile.get(token, 0.0) for token in tokens)
-        return total / length / profile_length
+        return min(1.0, total / length / profile_length)
 
     def context(self, forager: ReferenceForager) -> list[float]:
         left = []

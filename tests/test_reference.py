@@ -176,7 +176,7 @@ def wide_trace(links: int) -> Trace:
         labels=["third"],
         url_target=third,
         url_label_start=[0, *np.cumsum(third)],
-        url_label=np.zeros(sum(third)),
+        url_label=np.zeros(sum(third), np.int32),
         version_start=np.arange(len(urls) + 1),
         version_seen=np.full(len(urls), START),
         link_start=np.cumsum([0] + [len(page) for page in pages]),

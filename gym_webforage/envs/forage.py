@@ -363,7 +363,7 @@ class NewsEnv(ForageEnv):
     | `shortlist`       | newest      | which part of the frontier: `newest`, `oldest` |
     | `flat`            | False       | give `candidates` as one vector, row by row    |
     | `split`           | train       | `train`, `test` or `all`                       |
-    | `budget`          | 1d          | simulated time (`"12h"`), or a number of fetche|
+    | `budget`          | 1d          | simulated time (`"12h"`), or fetches (1000)    |
     | `fetch_seconds`   | 2.6         | what a fetch takes                             |
     | `cost`            | fetch       | `bytes`: in proportion to a page's size        |
     | `host_delay`      | 0           | seconds between fetches from one site          |

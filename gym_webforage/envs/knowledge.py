@@ -54,6 +54,11 @@ class Known:
             raise KeyError(f"URL {url} has not been seen")
         return self._forager.ledger[number]
 
+    def _link_row(self, url: int) -> np.ndarray:
+        if self._world.rules.kind == "news":
+            raise KeyError("News keeps no record of which link led to a URL first")
+        return self._row(url)
+
     def _held(self, url: int) -> int:
         version = int(self._row(url)[L.VERSION])
         if version < 0:
@@ -81,14 +86,14 @@ class Known:
 
     def depth(self, url: int) -> int:
         """Return how many links from a root it was found (Topic and Spider)."""
-        return int(self._row(url)[L.DEPTH])
+        return int(self._link_row(url)[L.DEPTH])
 
     def source(self, url: int) -> int:
         """Return the URL of the page that it was first found on (Topic and Spider).
 
         Roots have none: -1.
         """
-        number = int(self._row(url)[L.SOURCE])
+        number = int(self._link_row(url)[L.SOURCE])
         return int(self._forager.ledger[number, L.URL]) if number >= 0 else -1
 
     def links(self, url: int) -> np.ndarray:

@@ -203,7 +203,6 @@ def send(T, W, F, number, end):
     floats = f64(W[L.WORLD_FLOATS])
     ints = i64(F[L.FORAGER_INTS])
     ledger = i32(F[L.LEDGER])
-    ledger_floats = f32(F[L.LEDGER_FLOATS])
     outbox = i32(F[L.OUTBOX])
     marks = u8(F[L.MARKS])
     paid = u8(W[L.PAID_BITS])
@@ -220,9 +219,7 @@ def send(T, W, F, number, end):
         version = np.int64(outbox[3 * i + 1])
         age = end - published[version]
         ledger[other * L.LEDGER_COLUMNS + L.VERSION] = version
-        ledger_floats[other * L.LEDGER_FLOAT_COLUMNS + L.AGE] = age / (
-            age + 86_400_000.0
-        )
+        ledger[other * L.LEDGER_COLUMNS + L.AGE] = min(age // 100, L.LONGEST_AGE)
         if age > world[L.MAX_AGE] or not is_page(T, version):
             continue
         document = version
@@ -239,7 +236,7 @@ def send(T, W, F, number, end):
         else:
             total += other_pay
             pay(W, row, L.SENT, other_pay)
-    ledger_floats[number * L.LEDGER_FLOAT_COLUMNS + L.PAID] += novel
+    ledger[number * L.LEDGER_COLUMNS + L.PAID] += novel
     ints[L.OUTBOX_COUNT] = 0
     ints[L.LAST_SENT] = sent
     ints[L.LAST_NOVEL] = novel
@@ -355,6 +352,7 @@ def visit_page(T, W, F, number, begin):
         if value >= needed:
             novel = 1
             flags |= L.NOVEL
+            ints[L.PROFILE_NUMBER] += 1
             text = ledger[row + L.TEXT]
             if text >= 0:
                 start, tokens = i64(T[L.ANCHOR_START]), i32(T[L.ANCHOR])

@@ -142,8 +142,10 @@ FORAGER_FIELDS = 12
     STATE_COLUMNS,
     SENT_TOTAL,
     NOVEL_TOTAL,
-) = range(26)
-FORAGER_INT_COUNT = 26
+    PROFILE_NUMBER,  # how often the profile changed
+    HAS_LEDGER_FLOATS,
+) = range(28)
+FORAGER_INT_COUNT = 28
 
 REWARD_TOTAL, LAST_REWARD, PROFILE_SQUARE = range(3)
 FORAGER_FLOAT_COUNT = 3
@@ -164,14 +166,26 @@ FORAGER_FLOAT_COUNT = 3
     TEXT,
     FOUND_AT,
     CHILDREN,
-) = range(15)
+    PROFILE_SEEN,  # which profile ANCHOR_PAID and URL_PAID were computed with
+) = range(16)
 LEDGER_COLUMNS = 16  # 64 bytes: one cache line for each known URL
 ON_FRONTIER, WAS_VISITED = 1, 2  # PLACE, valid while IN_PATH is the current path
 
-AGE, PAID, ANCHOR_COSINE, NEAR_COSINE, URL_COSINE, SOURCE_VALUE, CHILD_SUM, VALUE = (
-    range(8)
-)
-LEDGER_FLOAT_COLUMNS = 8
+# News has no use for these columns, and all of a URL's facts then fit one cache line.
+AGE, PAID = DEPTH, CHILDREN  # AGE in tenths of a second
+LONGEST_AGE = 2**31 - 1
+
+(
+    ANCHOR_COSINE,
+    NEAR_COSINE,
+    URL_COSINE,
+    SOURCE_VALUE,
+    CHILD_SUM,
+    VALUE,
+    ANCHOR_PAID,
+    URL_PAID,
+) = range(8)
+LEDGER_FLOAT_COLUMNS = 8  # Topic and Spider only
 
 # --- observations
 NEWS_COLUMNS = ("age", "links", "in_links", "visits", "yield", "fetched")

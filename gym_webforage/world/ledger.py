@@ -13,7 +13,6 @@ from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, i32, i64
 
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
-HASH_FACTOR_INT = 0x9E3779B97F4A7C15
 
 
 @compiled
@@ -43,8 +42,9 @@ def discover(F, url):
     row = number * L.LEDGER_COLUMNS
     for column in range(L.LEDGER_COLUMNS):
         ledger[row + column] = 0
-    for column in range(L.LEDGER_FLOAT_COLUMNS):
-        floats[number * L.LEDGER_FLOAT_COLUMNS + column] = 0.0
+    if ints[L.HAS_LEDGER_FLOATS]:
+        for column in range(L.LEDGER_FLOAT_COLUMNS):
+            floats[number * L.LEDGER_FLOAT_COLUMNS + column] = 0.0
     ledger[row + L.URL] = url
     ledger[row + L.IN_PATH] = -1
     ledger[row + L.SLOT_OF] = -1

@@ -17,7 +17,8 @@ fetched   1 once it was fetched
 *Topic* and *Spider* rows (``features="transfer"``) tell what is known before a fetch:
 
 ===========  ===========================================================================
-anchor       cosine of the link's anchor with the topic, the best over links seen
+anchor       cosine of the link's anchor with the topic (each occurrence of a word is a
+             dimension of its own; at most 1), the best over links seen
 near         the same for the text near the link
 url          the same for the words of the URL
 source       relevance of the page it was seen on, the best over those
@@ -65,7 +66,6 @@ def write_news_row(T, F, number, out):
     states = i64(F[L.FORAGER_INTS])[L.STATE_COLUMNS]
     row = number * L.LEDGER_COLUMNS
     ledger = i32(F[L.LEDGER])
-    floats = f32(F[L.LEDGER_FLOATS])
     version = np.int64(ledger[row + L.VERSION])
     if version < 0:
         for column in range(states + 2):
@@ -77,11 +77,12 @@ def write_news_row(T, F, number, out):
             out[column] = state[at + column]
         start = i64(T[L.LINK_START])
         links = start[version + 1] - start[version]
-        out[states] = floats[number * L.LEDGER_FLOAT_COLUMNS + L.AGE]
+        age = ledger[row + L.AGE]
+        out[states] = age / (age + 864_000.0)
         out[states + 1] = links / (links + 20.0)
     in_links = ledger[row + L.IN_LINKS]
     visits = ledger[row + L.VISITS]
-    novel = floats[number * L.LEDGER_FLOAT_COLUMNS + L.PAID]
+    novel = ledger[row + L.PAID]
     out[states + 2] = in_links / (in_links + 5.0)
     out[states + 3] = visits / (visits + 5.0)
     out[states + 4] = novel / (novel + 5.0 * visits) if visits > 0 else 0.0
@@ -131,12 +132,16 @@ def write_transfer_row(T, F, number, out):
     out[7] = depth / (depth + 5.0)
     out[8] = waiting / (waiting + 100.0)
     out[9] = in_links / (in_links + 5.0)
-    out[10] = 0.0
-    if text >= 0:
-        start, tokens = i64(T[L.ANCHOR_START]), i32(T[L.ANCHOR])
-        out[10] = profile_cosine(T, F, start, tokens, text)
-    start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
-    out[11] = profile_cosine(T, F, start, tokens, url)
+    if ledger[row + L.PROFILE_SEEN] != ints[L.PROFILE_NUMBER]:
+        # Only now and then does a page pay, and change what all candidates resemble.
+        ledger[row + L.PROFILE_SEEN] = ints[L.PROFILE_NUMBER]
+        if text >= 0:
+            start, tokens = i64(T[L.ANCHOR_START]), i32(T[L.ANCHOR])
+            floats[facts + L.ANCHOR_PAID] = profile_cosine(T, F, start, tokens, text)
+        start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
+        floats[facts + L.URL_PAID] = profile_cosine(T, F, start, tokens, url)
+    out[10] = floats[facts + L.ANCHOR_PAID]
+    out[11] = floats[facts + L.URL_PAID]
 
 
 @compiled

@@ -102,7 +102,8 @@ class Forager(_Arrays):
         self.ints = np.zeros(L.FORAGER_INT_COUNT, np.int64)
         self.floats = np.zeros(L.FORAGER_FLOAT_COUNT)
         self.ledger = np.zeros((FIRST_LEDGER, L.LEDGER_COLUMNS), np.int32)
-        self.ledger_floats = np.zeros((FIRST_LEDGER, L.LEDGER_FLOAT_COLUMNS), "f4")
+        rows = 0 if is_news else FIRST_LEDGER
+        self.ledger_floats = np.zeros((rows, L.LEDGER_FLOAT_COLUMNS), np.float32)
         self.hash = np.zeros((2 * FIRST_LEDGER, 2), np.int32)
         self.marks = np.zeros((documents + 7) // 8, np.uint8)
         self.slot = np.full(slots, -1, np.int32)
@@ -115,6 +116,7 @@ class Forager(_Arrays):
         self.ints[L.SHORTLIST_OLDEST] = shortlist == "oldest"
         self.ints[L.FORAGER_NUMBER] = number
         self.ints[L.STATE_COLUMNS] = trace.states if features == "state" else 0
+        self.ints[L.HAS_LEDGER_FLOATS] = not is_news
         self._size_hash()
         self.bind()
 
@@ -134,6 +136,7 @@ class Forager(_Arrays):
             L.STAMP,
             L.FORAGER_NUMBER,
             L.STATE_COLUMNS,
+            L.HAS_LEDGER_FLOATS,
         )
         values = self.ints[list(kept)]
         self.ints[:] = 0
@@ -150,9 +153,11 @@ class Forager(_Arrays):
         capacity = 1 << (rows - 1).bit_length()
         known = int(self.ints[L.KNOWN])
         ledger = np.zeros((capacity, L.LEDGER_COLUMNS), np.int32)
-        floats = np.zeros((capacity, L.LEDGER_FLOAT_COLUMNS), np.float32)
+        rows = capacity if self.ints[L.HAS_LEDGER_FLOATS] else 0
+        floats = np.zeros((rows, L.LEDGER_FLOAT_COLUMNS), np.float32)
         ledger[:known] = self.ledger[:known]
-        floats[:known] = self.ledger_floats[:known]
+        if rows:
+            floats[:known] = self.ledger_floats[:known]
         self.ledger, self.ledger_floats = ledger, floats
         self._size_hash()
         self.bind()
