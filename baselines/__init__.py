@@ -52,11 +52,12 @@ def load(name: str) -> ModuleType:
     """Import a baseline, or an agent elsewhere; see `find` for what a name is."""
     file = find(name)
     if name.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(file.stem, file)
+        own_name = f"agent_file_{file.stem}"  # hides no module of the file's name
+        spec = importlib.util.spec_from_file_location(own_name, file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         # Dataclasses look their own module up here.
-        sys.modules[file.stem] = module
+        sys.modules[own_name] = module
         spec.loader.exec_module(module)
     else:
         inside = name in names()

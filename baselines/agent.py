@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from gym_webforage.envs import ForageEnv
-from gym_webforage.world.layout import NOVEL
+from gym_webforage.metrics import NOVEL, count_relevant, summary
 from gym_webforage.world.rules import parse_budget
 
 Observation = Mapping[str, np.ndarray]
@@ -68,6 +68,8 @@ class Result:
     """The log, one row a fetch; empty where the environment keeps none."""
     used: np.ndarray
     """The share of the budget that was used when each fetch ended."""
+    summary: Mapping[str, float | int | None]
+    """All metrics of the whole run; see `gym_webforage.metrics`."""
 
     @property
     def finds(self) -> np.ndarray:
@@ -147,6 +149,7 @@ def run_episode(
         truncated=truncated,
         events=events,
         used=_used(inner, events["time"]),
+        summary=_summary(inner, events),
     )
 
 
@@ -156,3 +159,29 @@ def _used(env: ForageEnv, times: np.ndarray) -> np.ndarray:
     if fetches > 0:
         return np.arange(1, len(times) + 1) / fetches
     return (times - env.world.start) / time
+
+
+def _summary(
+    env: ForageEnv, events: Mapping[str, np.ndarray]
+) -> dict[str, float | int | None]:
+    world, rules = env.world, env.rules
+    fetches = parse_budget(rules.default_budget)[1]
+    assert env.episode is not None
+    relevant = count_relevant(
+        env.trace,
+        kind=env.kind,
+        time=world.start,
+        site=env.episode.site,
+        topic=env.episode.topic,
+        threshold=rules.threshold,
+        by_label=rules.relevance == "label",
+    )
+    return summary(
+        events,
+        env.trace,
+        start=world.start,
+        end=world.clock,
+        kind=env.kind,
+        total_relevant=relevant,
+        budget=fetches if fetches > 0 else None,
+    )

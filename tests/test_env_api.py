@@ -474,6 +474,9 @@ def test_other_bad_arguments():
             env.step(action)
     with pytest.raises(ValueError, match="options has no colour; expected roots, site"):
         env.reset(options={"colour": 1})
+    for start in ("noon", -1, [1], 10**18):
+        with pytest.raises(ValueError, match="expected a UTC time"):
+            env.reset(options={"start": start})
     with pytest.raises(ValueError, match="not a URL of"):
         env.reset(options={"roots": ["https://nowhere.example/"]})
 

@@ -195,11 +195,14 @@ class EpisodeMaker:
         return number
 
     def _as_time(self, start: int | str) -> int:
-        time = from_iso(start) if isinstance(start, str) else int(start)
+        try:
+            time = from_iso(start) if isinstance(start, str) else int(start)
+        except (TypeError, ValueError):
+            time = -1
         if not 0 <= time <= LATEST_TIME:
             raise ValueError(
-                f"start is {start!r}, expected a UTC time as text or as milliseconds "
-                "since 1970"
+                f"start is {start!r}, expected a UTC time, as ISO 8601 text or as "
+                "milliseconds since 1970"
             )
         return time
 

@@ -7,7 +7,7 @@ class TraceError(ValueError):
     """A trace that is broken: says which table, which row and why."""
 
     def __init__(self, table: str, reason: str, row: int | None = None) -> None:
-        """Name the ``table`` (or file), the ``reason`` and, where known, the ``row``."""
+        """Name the ``table`` or file, the ``reason`` and, where known, the ``row``."""
         self.table = table
         self.row = row
         self.reason = reason

@@ -24,6 +24,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pyarrow as pa
 
 from gym_webforage.cache import cache_folder
 from gym_webforage.trace.errors import TraceError
@@ -91,6 +92,9 @@ def _open_mapped(
         time.sleep(pause)
         trace = _map(mapped, folder, meta, stamps)
         if trace is not None:
+            # Arrow would keep the memory of the tables for the process.
+            del read
+            pa.default_memory_pool().release_unused()
             return trace
     warnings.warn(
         f"{mapped} could not be written ({reason}), so this process keeps the trace "

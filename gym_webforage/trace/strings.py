@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -39,7 +40,7 @@ class Strings(Sequence[str]):
         return cls(np.frombuffer(b"".join(encoded), np.uint8), start)
 
     def to_arrow(self) -> pa.LargeStringArray:
-        """Return the column for Arrow, which trusts the offsets: validate them first."""
+        """Return the column for Arrow, which trusts the offsets: check them first."""
         buffers = (np.ascontiguousarray(array) for array in (self.start, self.data))
         return pa.LargeStringArray.from_buffers(len(self), *map(pa.py_buffer, buffers))
 
@@ -66,7 +67,7 @@ class Strings(Sequence[str]):
         """Yield all strings, decoding the column in one go."""
         whole = self.data.tobytes()
         start = self.start.tolist()
-        for low, high in zip(start, start[1:], strict=False):
+        for low, high in pairwise(start):
             yield whole[low:high].decode()
 
     def find(self, text: str) -> int:

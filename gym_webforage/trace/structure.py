@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-SWEEPS = 30  # of rewiring: how often each link is offered an exchange
+SWEEPS = 20  # of rewiring: how often each link is offered an exchange
 LEAST_TAIL = 50  # degrees from which a lower end of a power law may be judged
 MOST_CANDIDATES = 60  # for that lower end
 
@@ -281,7 +281,7 @@ def rewired(trace: Trace, seed: int) -> Trace:
     movable = np.flatnonzero(source != target)
     end = np.arange(len(key))  # the link whose target each link has now
     for _ in range(SWEEPS):
-        _exchange(rng.permutation(movable), end, source, target, shown, born)
+        _exchange(movable, end, source, target, shown, born, rng)
     new_end = end[link]
     moved = new_end != link
     text = np.where(moved, trace.link_text[first_row[new_end]], trace.link_text)
@@ -298,9 +298,16 @@ def rewired(trace: Trace, seed: int) -> Trace:
 
 
 def _exchange(
-    order: Array, end: Array, source: Array, target: Array, shown: Array, born: Array
+    movable: Array,
+    end: Array,
+    source: Array,
+    target: Array,
+    shown: Array,
+    born: Array,
+    rng: np.random.Generator,
 ) -> None:
-    """Exchange the targets of pairs of links, in place, where it is allowed."""
+    """Exchange the targets of random pairs of links, in place, where it is allowed."""
+    order = rng.permutation(movable)
     half = len(order) // 2
     one, two = order[:half], order[half : 2 * half]
     to_one, to_two = target[end[two]], target[end[one]]
@@ -309,17 +316,28 @@ def _exchange(
     one, two = one[allowed], two[allowed]
     made = np.concatenate(
         [
-            (source[one] << 32) | target[end[two]],
-            (source[two] << 32) | target[end[one]],
+            (source[one] << 32) | to_one[allowed],
+            (source[two] << 32) | to_two[allowed],
         ]
     )
-    # A new link must be neither one of the present links nor made twice. Those given
-    # up in this sweep count as present, because it is not known yet which they are.
-    present = np.sort((source << 32) | target[end])
-    place = np.searchsorted(present, made)
-    known = present[np.minimum(place, len(present) - 1)] == made
-    _, index, times = np.unique(made, return_inverse=True, return_counts=True)
-    good = ~known & (times[index] == 1)
+    # A new link must be neither one of the present links nor made twice in this sweep.
+    # Links are compared by a hash, anew in each sweep: two that only happen to share it
+    # give up an exchange too, which is much faster than to look closer.
+    bits = 4 + int(len(source)).bit_length()
+    factor = rng.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    present = _hash((source << 32) | target[end], factor, bits)
+    made = _hash(made, factor, bits)
+    taken = np.zeros(1 << bits, bool)
+    taken[present] = True
+    claim = np.empty(1 << bits, np.int32)
+    number = np.arange(len(made), dtype=np.int32)
+    claim[made] = number  # of those that share a hash, the last one stays
+    good = ~taken[made] & (claim[made] == number)
     good = good[: len(one)] & good[len(one) :]
     one, two = one[good], two[good]
     end[one], end[two] = end[two], end[one]
+
+
+def _hash(keys: Array, factor: np.uint64, bits: int) -> Array:
+    mixed = keys.astype(np.uint64) * factor
+    return (mixed >> np.uint64(64 - bits)).astype(np.int64)

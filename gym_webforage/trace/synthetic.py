@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from gym_webforage.trace.synthetic_links import Versions, make_versions
+from gym_webforage.trace.synthetic_articles import make_articles
+from gym_webforage.trace.synthetic_hubs import make_hubs
+from gym_webforage.trace.synthetic_links import Choice, Links
 from gym_webforage.trace.synthetic_pages import (
     ARTICLE,
     BEGIN,
@@ -42,7 +44,7 @@ from gym_webforage.trace.synthetic_text import (
 )
 from gym_webforage.trace.trace import Trace, to_iso
 
-GENERATOR = 1  # another number whenever the same recipe gives another trace
+GENERATOR = 2  # another number whenever the same recipe gives another trace
 
 PUBLISHED = {
     "out exponent": 1.3,
@@ -71,8 +73,8 @@ class Recipe:
     out_exponent: float = 1.3  # of the power law of an article's number of links,
     most_links: int = 80  # which ends here
     in_exponent: float = 2.57  # of the power law of an article's fitness
-    same_class: float = 0.3  # links to an article of the own class,
-    same_section: float = 0.15  # of a class of the own section,
+    same_class: float = 0.25  # links to an article of the own class,
+    same_section: float = 0.1  # of a class of the own section,
     other_site: float = 0.02  # or of any site; the rest go anywhere on the site
     hub_link: float = 0.05  # articles that link to their subsection's page
     updated: float = 0.2  # articles of the period that change at least once
@@ -111,7 +113,11 @@ class Recipe:
             ("section_minutes", 1, 100_000),
             ("subsection_minutes", 1, 100_000),
         ):
-            _check(name, getattr(self, name), low, high, type(getattr(Recipe, name)))
+            kind = type(getattr(Recipe, name))
+            value = _checked(name, getattr(self, name), low, high, kind)
+            object.__setattr__(self, name, value)
+        if not isinstance(self.text, bool):
+            raise ValueError(f"text must be True or False, not {self.text!r}")
         if self.urls < 50 * self.sites:
             raise ValueError(
                 f"urls must be at least 50 a site, so {50 * self.sites} for "
@@ -129,13 +135,15 @@ class Recipe:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def _check(name: str, value: Any, low: float, high: float, kind: type) -> None:
+def _checked(name: str, value: Any, low: float, high: float, kind: type) -> Any:
+    """Return a number as Python's own, so that equal recipes have equal checksums."""
     numeric = (int, np.integer) if kind is int else (int, float, np.number)
     if isinstance(value, bool) or not isinstance(value, numeric):
         wanted = "a whole number" if kind is int else "a number"
         raise ValueError(f"{name} must be {wanted} from {low} to {high}, not {value!r}")
     if not low <= value <= high:
         raise ValueError(f"{name} must be from {low} to {high}, not {value}")
+    return kind(value)
 
 
 EMBEDDED: dict[str, Recipe] = {
@@ -162,7 +170,7 @@ def generate(
     tell("pages")
     pages = make_pages(recipe, rng)
     tell("links")
-    versions = make_versions(recipe, pages, rng)
+    versions = _versions(recipe, pages, rng)
     tell("states")
     url_state = _states(recipe, pages, rng)
     version_state = _drifted(url_state, versions, rng)
@@ -215,6 +223,40 @@ def generate(
     return trace.renamed(name, structure=comparison)
 
 
+@dataclass(frozen=True)
+class _Versions:
+    """The rows of the tables of versions and links, in their order."""
+
+    url: Array
+    seen: Array
+    published: Array
+    gone: Array
+    link_start: Array
+    link_target: Array
+
+
+def _versions(recipe: Recipe, pages: Pages, rng: np.random.Generator) -> _Versions:
+    """Decide when each page changes and what it links to."""
+    choice, links = Choice(pages, rng), Links()
+    hub, hub_seen = make_hubs(recipe, pages, choice, links)
+    articles = make_articles(recipe, pages, len(hub), choice, links)
+    documents = pages.ids(DOCUMENT)
+    url = np.concatenate([hub, pages.first[ARTICLE] + articles.article, documents])
+    seen = np.concatenate([hub_seen, articles.seen, pages.seen[documents]])
+    gone = np.zeros(len(url), bool)
+    gone[len(hub) : len(hub) + len(articles.gone)] = articles.gone
+    version, target = links.in_order()
+    return _Versions(
+        url=url,
+        seen=seen,
+        # An archived page keeps the date from before the recording.
+        published=np.where(seen == BEGIN, pages.born[url], seen),
+        gone=gone,
+        link_start=np.searchsorted(version, np.arange(len(url) + 1)),
+        link_target=target,
+    )
+
+
 def _states(recipe: Recipe, pages: Pages, rng: np.random.Generator) -> Array:
     """Return each recorded URL's state: tanh of its shares of the classes.
 
@@ -252,7 +294,7 @@ def _states(recipe: Recipe, pages: Pages, rng: np.random.Generator) -> Array:
     return states
 
 
-def _drifted(states: Array, versions: Versions, rng: np.random.Generator) -> Array:
+def _drifted(states: Array, versions: _Versions, rng: np.random.Generator) -> Array:
     """Return the versions' states: a new version is a little different."""
     state = states[versions.url]
     changed = np.flatnonzero(versions.url[1:] == versions.url[:-1]) + 1
@@ -268,14 +310,16 @@ def _card(recipe: Recipe, name: str, pages: Pages, roots: list[str]) -> dict[str
             command += f" --{option} {getattr(recipe, option)}"
     if not recipe.text:
         command += " --no-text"
-    several = f"{recipe.sites} made-up news sites" if recipe.sites > 1 else "A news site"
+    sites = "A made-up news site"
+    if recipe.sites > 1:
+        sites = f"{recipe.sites} made-up news sites"
     return {
         "name": name,
         "title": f"Synthetic news ({recipe.urls:,} URLs)",
         "description": (
-            f"{several} over {recipe.days:g} days: hubs that change by the hour, "
-            "articles with a daily rhythm, dossiers that lead to documents. Made-up "
-            "words, no real page."
+            f"{sites} over {recipe.days:g} days: hubs that change by the hour, "
+            "articles with a daily rhythm, dossiers that lead to documents. No real "
+            "page and no real text."
         ),
         "source": "generated by gym_webforage",
         "recorder": command,

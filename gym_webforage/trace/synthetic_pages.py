@@ -159,7 +159,7 @@ def make_pages(recipe: Recipe, rng: np.random.Generator) -> Pages:
     # A Pareto fitness gives the in-degree its power-law tail.
     fitness = rng.pareto(recipe.in_exponent - 1, articles) + 1
     dossier = np.zeros(articles, bool)
-    chosen = max(1, round(recipe.dossiers * articles))
+    chosen = max(min(1, documents), round(recipe.dossiers * articles))
     dossier[rng.choice(articles, chosen, replace=False)] = True
     fitness[dossier] *= 3
     presented_by = _documents(rng, documents, dossier, group, groups)
@@ -254,7 +254,7 @@ def _groups(recipe: Recipe, rng: np.random.Generator) -> tuple[Array, Array]:
 def _sizes(recipe: Recipe, share: Array, parts: int) -> tuple[Array, Array, int, int]:
     """Divide the URLs: articles and list pages a group, tags and documents in all."""
     tags = round(TAGS * recipe.urls)
-    documents = max(1, round(recipe.targets * recipe.urls))
+    documents = round(recipe.targets * recipe.urls)
     dead = round(recipe.dead * recipe.urls)
     left = recipe.urls - recipe.sites - 2 * parts - len(share) - tags
     left -= documents + dead
@@ -293,6 +293,8 @@ def _documents(
     rng: np.random.Generator, count: int, dossier: Array, group: Array, groups: int
 ) -> Array:
     """Choose the dossier of each document: few groups have most of them."""
+    if not count:
+        return np.zeros(0, np.int64)
     candidates = np.flatnonzero(dossier)
     richness = rng.lognormal(0, 1.2, groups)
     weight = richness[group[candidates]] * rng.gamma(1.0, size=len(candidates))

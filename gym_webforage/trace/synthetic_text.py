@@ -16,16 +16,12 @@ from gym_webforage.trace.synthetic_pages import (
     ARTICLE,
     DEAD,
     DOCUMENT,
-    HOME,
-    KINDS,
     LIST,
     SECTION,
     SECTIONS,
-    SUBSECTION,
     TAG,
     Array,
     Pages,
-    section_of,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +39,7 @@ SITE_WORDS = 40  # of each site
 LEAST_COMMON_WORDS = 200
 
 TITLE = 5
-BODY_DRAWS = 62  # gives about 40 distinct tokens
+BODY_DRAWS = 42  # gives about 40 distinct tokens
 NEAR = 6
 VARIANTS = 3  # of the text of links to one URL; the last one is generic
 HABIT = 0.7  # how often a link to a document or dossier says so
@@ -117,10 +113,11 @@ def _made_up(count: int, taken: set[str], rng: np.random.Generator) -> list[str]
 
 @dataclass(frozen=True)
 class Names:
-    """What the pages are called: their titles' tokens and whether they end in .pdf."""
+    """What the pages are called."""
 
-    title: Array  # (URLs, TITLE)
-    ending: Array
+    title: Array  # (URLs, TITLE), as tokens
+    number: Array  # makes the URL unique; unlike the id it tells nothing of the page
+    ending: Array  # whether the URL ends in .pdf
 
 
 def make_names(
@@ -142,7 +139,7 @@ def make_names(
     chance = rng.random(len(kind))
     ending = (kind == DOCUMENT) & (chance < 0.5)
     ending |= (kind == DEAD) & (chance < 0.1)  # the ending alone proves nothing
-    return Names(title, ending)
+    return Names(title, rng.permutation(len(kind)), ending)
 
 
 def _pools(
@@ -212,11 +209,11 @@ def make_urls(pages: Pages, lexicon: Lexicon, names: Names) -> tuple[Strings, St
     ]
     tags = pages.ids(TAG)
     urls += [
-        f"{part_path[part]}/tag/{words[word]}-{tag}"
-        for part, word, tag in zip(
+        f"{part_path[part]}/tag/{words[word]}-{number}"
+        for part, word, number in zip(
             pages.part[tags].tolist(),
             names.title[tags, 1].tolist(),
-            tags.tolist(),
+            names.number[tags].tolist(),
             strict=True,
         )
     ]
@@ -231,7 +228,7 @@ def make_urls(pages: Pages, lexicon: Lexicon, names: Names) -> tuple[Strings, St
             pages.group[rest].tolist(),
             which.tolist(),
             names.title[rest, :3].tolist(),
-            rest.tolist(),
+            names.number[rest].tolist(),
             names.ending[rest].tolist(),
             strict=True,
         )
@@ -243,7 +240,7 @@ def make_urls(pages: Pages, lexicon: Lexicon, names: Names) -> tuple[Strings, St
         for site, (one, two), number, ending in zip(
             pages.site[dead].tolist(),
             names.title[dead, :2].tolist(),
-            dead.tolist(),
+            names.number[dead].tolist(),
             names.ending[dead].tolist(),
             strict=True,
         )

@@ -68,7 +68,7 @@ def save_trace(trace: Trace, folder: str | Path, *, overwrite: bool = False) -> 
     try:
         unfinished.chmod(0o755)  # mkdtemp makes it private; a trace is for sharing
         checksums = {}
-        for name, table in _to_tables(trace).items():
+        for name, table in to_tables(trace).items():
             file = unfinished / f"{name}.parquet"
             pq.write_table(
                 table, file, compression="zstd", row_group_size=1 << 20, version="2.6"
@@ -220,7 +220,8 @@ def _owner(start: np.ndarray) -> np.ndarray:
     return np.repeat(rows, np.diff(start))
 
 
-def _to_tables(trace: Trace) -> dict[str, pa.Table]:
+def to_tables(trace: Trace) -> dict[str, pa.Table]:
+    """Return the tables of a trace by name."""
     labels = _named(trace.url_label, trace.labels).dictionary_decode()
     versions = {
         "url": _owner(trace.version_start),
@@ -299,8 +300,8 @@ class _Columns:
         except pa.ArrowException as error:  # more than 2^31 entries, for example
             raise TraceError(self.name, f"{column}: {error}") from error
 
-    def numbers(self, column: str, dtype: Any, array: pa.Array | None = None) -> Any:
-        array = self.array(column) if array is None else array
+    def numbers(self, column: str, dtype: Any, given: Any = None) -> np.ndarray:
+        array: Any = self.array(column) if given is None else given
         wanted = pa.from_numpy_dtype(dtype)
         if array.type != wanted:
             raise TraceError(self.name, f"{column} is {array.type}, expected {wanted}")
@@ -372,7 +373,9 @@ class _Columns:
         ):
             raise TraceError(self.name, f"{column} is {values.type}, expected string")
         known = names.to_arrow().cast(values.type)
-        codes = pc.index_in(values, value_set=known)
+        codes = pc.call_function(
+            "index_in", [values], pc.SetLookupOptions(value_set=known)
+        )
         if codes.null_count:
             at = codes.is_null().to_numpy(zero_copy_only=False).argmax()
             row = int(np.searchsorted(start, at, "right")) - 1

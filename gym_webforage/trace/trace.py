@@ -7,6 +7,9 @@ the entries of row ``i`` stand at ``start[i]:start[i + 1]``. Times are whole
 milliseconds since 1970 (UTC), so that clocks add up exactly.
 """
 
+# `_column` declares a field, as a dataclass wants it; the rule knows only `field`.
+# ruff: noqa: RUF009
+
 from __future__ import annotations
 
 import hashlib
@@ -112,13 +115,14 @@ class Trace:
         if unknown:
             raise TypeError(f"a trace has no array {', '.join(sorted(unknown))}")
         check_meta(meta)
-        texts = {"urls": urls, "sites": sites, "labels": labels}
-        texts["vocabulary"] = vocabulary
-        packed = {name: _packed(name, column) for name, column in texts.items()}
-        given = {name: _converted(name, array) for name, array in arrays.items()}
-        given["roots"] = find_roots(meta, packed["urls"])
+        given: dict[str, Any] = {
+            name: _converted(name, array) for name, array in arrays.items()
+        }
+        texts = zip(STRING_COLUMNS, (urls, sites, labels, vocabulary), strict=True)
+        given.update((name, _packed(name, column)) for name, column in texts)
+        given["roots"] = find_roots(meta, given["urls"])
 
-        count = len(packed["urls"])
+        count = len(given["urls"])
         empty: tuple[()] = ()
         versions = len(given.get("version_seen", empty))
         defaults: dict[str, Any] = {
@@ -148,7 +152,7 @@ class Trace:
         # Times outside the calendar are for `validate` to refuse, with their row.
         seen = np.clip(given["version_seen"], 0, LATEST_TIME) if versions else [0]
         period = {"begin": to_iso(int(np.min(seen))), "end": to_iso(int(np.max(seen)))}
-        trace = cls({**period, **meta}, **packed, **given)
+        trace = cls({**period, **meta}, **given)
         validate(trace)
         return trace
 
@@ -396,12 +400,10 @@ def from_arrays(
     meta: Mapping[str, Any], arrays: Mapping[str, Array], path: Path | None = None
 ) -> Trace:
     """Put a trace together from what ``Trace.arrays`` returns. Does not validate."""
-    strings = [
-        Strings(arrays[f"{name}_data"], arrays[f"{name}_start"])
-        for name in STRING_COLUMNS
-    ]
-    columns = {name: arrays[name] for name in COLUMNS}
-    return Trace(meta, *strings, **columns, path=path)
+    columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
+    for name in STRING_COLUMNS:
+        columns[name] = Strings(arrays[f"{name}_data"], arrays[f"{name}_start"])
+    return Trace(meta, **columns, path=path)
 
 
 def _rebuilt(meta: dict[str, Any], arrays: dict[str, Array]) -> Trace:

@@ -1,0 +1,1 @@
+"""What is measured: who finds more (`leaderboard`), and how fast the worlds are."""

@@ -1,0 +1,165 @@
+"""``webforage info``: what a trace is, where it is from and how it is built."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from gym_webforage.cli.common import load, stderr
+
+if TYPE_CHECKING:
+    from gym_webforage.trace import Trace
+
+TOP = 5  # labels and sites that are shown
+
+
+def info(
+    trace: Annotated[str, typer.Argument(help="Name or path of a trace.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    structure: Annotated[
+        bool, typer.Option(help="Whether to show or measure the link structure.")
+    ] = True,
+) -> None:
+    """Show what a trace holds, its source and licence, and its link structure.
+
+    Validates everything on the way: a broken trace is an error that names table, row
+    and reason.
+
+    Example: webforage info synthetic-v0 --json
+    """
+    loaded = load(trace)
+    facts = describe(loaded)
+    if structure:
+        facts["structure"] = _structure(loaded)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        _show(facts)
+
+
+def describe(trace: Trace) -> dict[str, Any]:
+    """Return what there is to say of a trace as plain values."""
+    meta = trace.meta
+    days = (trace.end - trace.begin) / 86_400_000
+    return {
+        "name": trace.name,
+        **{key: meta.get(key) for key in ("title", "description", "source")},
+        "recorder": meta.get("recorder"),
+        "licence": meta.get("licence"),
+        "begin": meta["begin"],
+        "end": meta["end"],
+        "days": days,
+        "versions_a_day": len(trace.version_seen) / days if days else None,
+        "roots": list(meta["roots"]),
+        "counts": {key.replace(" ", "_"): n for key, n in trace.counts.items()},
+        "top_sites": _top(trace.sites, trace.url_site),
+        "top_labels": _top(trace.labels, trace.url_label),
+        "digest": trace.digest,
+        "path": str(trace.path) if trace.path else None,
+    }
+
+
+def _top(names: Any, owners: np.ndarray) -> dict[str, int]:
+    """Return the names on most URLs, with their numbers."""
+    counts = np.bincount(owners, minlength=len(names))
+    best = np.argsort(-counts, kind="stable")[:TOP]
+    return {names[int(i)]: int(counts[i]) for i in best if counts[i]}
+
+
+def _structure(trace: Trace) -> dict[str, Any]:
+    """Return the figures of the trace's card, or measure them now."""
+    card = trace.meta.get("structure")
+    if isinstance(card, dict) and isinstance(card.get("measured"), dict):
+        return {"from": "the trace's card", **card}
+    from gym_webforage.trace.structure import structure
+
+    with stderr().status("measuring the link structure"):
+        measured = structure(trace)
+    return {"from": "measured now", "measured": measured}
+
+
+# --- on a terminal
+
+
+def _show(facts: dict[str, Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=escape(facts["name"]))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    counts = facts["counts"]
+    rate = facts["versions_a_day"]
+    period = f"{facts['begin'][:16]} to {facts['end'][:16]} ({facts['days']:.3g} days)"
+    versions = f"{counts['versions']:,}" + (f" ({rate:,.0f} a day)" if rate else "")
+    urls = f"{counts['urls']:,} ({counts['recorded_urls']:,} recorded)"
+    for name, value in (
+        ("title", facts["title"]),
+        ("about", facts["description"]),
+        ("source", facts["source"]),
+        ("recorded by", facts["recorder"]),
+        ("licence", facts["licence"]),
+        ("period", period),
+        ("roots", _listed(facts["roots"])),
+        ("URLs", urls),
+        ("versions", versions),
+        ("links", f"{counts['links']:,}"),
+        ("sites", _with_top(counts["sites"], facts["top_sites"])),
+        ("labels", _with_top(counts["labels"], facts["top_labels"])),
+        ("targets", f"{counts['targets']:,}"),
+        ("tokens", f"{counts['tokens']:,}"),
+        ("state length", str(counts["states"])),
+        ("digest", facts["digest"]),
+        ("stored in", facts["path"] or "memory"),
+    ):
+        if value:
+            table.add_row(name, escape(str(value)))
+    console.print(table)
+    if "structure" in facts:
+        console.print(_structure_table(facts["structure"]))
+
+
+def _structure_table(found: dict[str, Any]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    measured = found["measured"]
+    published = found.get("published", {})
+    meets = found.get("meets", {})
+    sample = measured.get("sample")
+    how = (
+        f", paths from a sample of {sample:,} pages" if measured.get("sampled") else ""
+    )
+    table = Table(box=box.SIMPLE_HEAD, title=f"Link structure ({found['from']}{how})")
+    table.add_column("figure", style="bold")
+    table.add_column("this trace", justify="right")
+    if published:
+        table.add_column("published", justify="right")
+        table.add_column("within 20 %")
+    for name, value in measured.items():
+        if name in ("sample", "sampled"):
+            continue
+        row = [name, f"{value:,}" if isinstance(value, int) else f"{value:.3g}"]
+        if published:
+            row.append(f"{published[name]:g}" if name in published else "")
+            row.append({True: "yes", False: "no"}.get(meets.get(name), ""))
+        table.add_row(*row)
+    return table
+
+
+def _listed(names: list[str]) -> str:
+    more = f", ... ({len(names)} in all)" if len(names) > TOP else ""
+    return ", ".join(names[:TOP]) + more
+
+
+def _with_top(count: int, top: dict[str, int]) -> str:
+    if not top:
+        return f"{count:,}"
+    shown = ", ".join(f"{name} ({number:,})" for name, number in top.items())
+    return f"{count:,}: {shown}" + (", ..." if count > len(top) else "")
