@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import baselines
-from benchmarks.leaderboard import interval, main, markdown, rank, task_table
+from benchmarks.leaderboard import main
 from benchmarks.runs import Job, read_row, write_row
+from benchmarks.standings import interval, markdown, rank, task_table
 from benchmarks.tasks import QUICK, TASKS, Task
 
 ROOT = Path(__file__).parents[1]

@@ -166,6 +166,21 @@ def test_costs_by_size_and_host_delay(trace):
     assert world.clock == 100 * HOUR + 4 * 1000 + 3 * 10_000
 
 
+def test_a_half_millisecond_is_rounded_up():
+    # The mean size is 80 bytes: 2600 x 7 / 80 = 227.5 ms.
+    trace = Trace.build(
+        {"name": "half", "roots": ["a"]},
+        urls=["a", "b"],
+        version_start=[0, 1, 2],
+        version_seen=[0, 0],
+        version_bytes=[7, 153],
+    )
+    world = World(trace, Rules(kind="spider", cost="bytes"))
+    world.reset(start=0, roots=np.array([0]))
+    world.step(0)
+    assert world.clock == 228
+
+
 def test_budgets_truncate_after_the_step_is_finished(trace):
     world = news(trace, budget=5)
     assert not world.step(HOME).truncated

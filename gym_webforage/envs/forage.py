@@ -432,7 +432,7 @@ class TopicEnv(ForageEnv):
     |-------------|------------|-------------------------------------------------------|
     | `topic`     | None       | a label, or a list of words; None draws a label       |
     | `relevance` | similarity | or `label`                                            |
-    | `threshold` | 0.3        | relevant from this similarity on                      |
+    | `threshold` | 0.2        | relevant from this similarity on                      |
     | `budget`    | 1000       | fetches, or simulated time (`"1h"`)                   |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.

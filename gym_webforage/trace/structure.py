@@ -323,7 +323,7 @@ def _exchange(
     # A new link must be neither one of the present links nor made twice in this sweep.
     # Links are compared by a hash, anew in each sweep: two that only happen to share it
     # give up an exchange too, which is much faster than to look closer.
-    bits = 4 + int(len(source)).bit_length()
+    bits = 4 + len(source).bit_length()
     factor = rng.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     present = _hash((source << 32) | target[end], factor, bits)
     made = _hash(made, factor, bits)

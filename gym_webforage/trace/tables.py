@@ -113,7 +113,8 @@ def replace_folder(made: Path, final: Path) -> None:
                 os.replace(aside / "old", final)
             raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if final.exists():  # else the old one, moved aside, is all that is left
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def sha256(file: Path) -> str:

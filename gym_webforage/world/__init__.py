@@ -6,8 +6,9 @@ world of dicts and sets in the tests.
 
 **Time** is simulated, in whole milliseconds. A fetch takes ``fetch_seconds``; with
 ``cost="bytes"`` it takes that long for a page of the trace's mean size and
-proportionally for others (rounded, at least 1 ms). With ``host_delay`` a fetch waits
-until that long after the end of the world's last fetch from the same site.
+proportionally for others, dead ones included (halves rounded up, at least 1 ms; what
+has no version takes ``fetch_seconds``). With ``host_delay`` a fetch waits until that
+long after the end of the world's last fetch from the same site.
 
 **Pages.** A URL shows its newest version with ``seen`` not after the time at the start
 of the step. Status 200-299 is a *page*; 300-399 a *redirect*, which has links but is
@@ -29,16 +30,17 @@ visited in this path joins the end of the frontier, unless it is there already. 
 path ends when it has ``path_length`` visits or its frontier is empty; then frontier
 and visited are emptied, and the next visit may go to any URL that the forager knows.
 The judge finds a document *novel* that nobody has sent before: a version of a page,
-or with ``document="url"`` the URL. It pays ``reward`` for a novel document and
+or with ``document="url"`` the URL (for the forager's own record of what it sent as
+well). It pays ``reward`` for a novel document and
 ``penalty`` for another one; with ``judge="evolution"`` it pays ``penalty`` for every
 document and ``reward`` on top for a novel one.
 
 **Topic.** To visit is to fetch that URL alone. A page pays its relevance to the topic:
 the cosine of its tf-idf vector with the topic's, or 1 for pages with the topic's label
-(``relevance="label"``). It is *relevant* from ``threshold`` on. **Spider.** The same,
-and a page pays 1 if it is a target, which makes it relevant. In both, a URL pays only
-once, and the URLs it links to that were unknown join the frontier; what was visited
-never comes back.
+(``relevance="label"``). It is *relevant* from ``threshold`` on, if it pays at all.
+**Spider.** The same without a topic: a page pays 1 if it is a target, which makes it
+relevant. In both, the roots are the first frontier, a URL pays only once, and the URLs
+it links to that were unknown join the frontier; what was visited never comes back.
 
 **Action set.** Before the first visit the roots; later the frontier, or at the start of
 a path in News all known URLs. Any other action is illegal: it costs the clock one

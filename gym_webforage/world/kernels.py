@@ -64,8 +64,9 @@ def fetch(T, W, url, version, clock):
     ints = i64(W[L.WORLD_INTS])
     cost = ints[L.FETCH_TIME]
     if ints[L.COST_IS_BYTES] and version >= 0:
-        share = i64(T[L.BYTES])[version] / f64(W[L.WORLD_FLOATS])[L.MEAN_BYTES]
-        cost = max(np.int64(1), np.int64(np.floor(cost * share + 0.5)))
+        mean = f64(W[L.WORLD_FLOATS])[L.MEAN_BYTES]
+        exact = cost * i64(T[L.BYTES])[version] / mean
+        cost = max(np.int64(1), np.int64(np.floor(exact + 0.5)))
     delay = ints[L.HOST_DELAY]
     if delay == 0:
         return clock + cost

@@ -33,7 +33,7 @@ class Rules:
     penalty: float = -1.0
     # Topic
     relevance: Literal["similarity", "label"] = "similarity"
-    threshold: float = 0.3
+    threshold: float = 0.2
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, naming the argument and what is allowed."""
