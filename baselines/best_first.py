@@ -112,10 +112,10 @@ class BestFirstTopic(Agent):
             return
         topic = transition.info["topic"].weights
         parent = similarity(*known.tokens(page), topic)
-        for link in known.links(page).tolist():
-            target = known.target(link)
-            # Links that leave the site are not known.
-            if target in known and not self.frontier.is_done(target):
+        for link, target in zip(
+            known.links(page).tolist(), known.targets(page).tolist(), strict=True
+        ):
+            if not self.frontier.is_done(target):
                 words = similarity(*bag(known, link), topic)
                 value = self.page_weight * parent + (1 - self.page_weight) * words
                 self.frontier.add(target, value)
@@ -156,9 +156,10 @@ class BestFirstSpider(Agent):
             self._found(led_here)
         if not known.is_fetched(page):
             return
-        for link in known.links(page).tolist():
-            target = known.target(link)
-            if target in known and not self.frontier.is_done(target):
+        for link, target in zip(
+            known.links(page).tolist(), known.targets(page).tolist(), strict=True
+        ):
+            if not self.frontier.is_done(target):
                 tokens, counts = bag(known, link)
                 words = dict(zip(tokens.tolist(), counts.tolist(), strict=True))
                 self._bags[target].append(words)
@@ -215,7 +216,7 @@ class BestFirstNews(Agent):
         fetched = {page: None}
         # A dead page is a single fetch, and what is known of it an older version.
         if known.is_fetched(page) and info["fetched"] > 1:
-            fetched.update((known.target(x), None) for x in known.links(page).tolist())
+            fetched.update(dict.fromkeys(known.targets(page).tolist()))
         for url in fetched.keys() - self._fetched:
             self._cross_off(url)
         for url in fetched:
@@ -238,8 +239,7 @@ class BestFirstNews(Agent):
         self._young_until[page] = known.published(page) + self.max_age
         if self._young_until[page] < clock:
             return
-        links = {known.target(link) for link in known.links(page).tolist()}
-        links -= self._fetched
+        links = set(known.targets(page).tolist()) - self._fetched
         self._unfetched[page] = links
         self._value[page] = len(links)
         for url in links:

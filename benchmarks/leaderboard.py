@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0, or 1 if a run failed, 130 after Ctrl-C.",
     )
     made.add_argument(
-        "--seeds", type=_positive, default=3, metavar="N", help="seeds a task (3)"
+        "--seeds", type=_positive, default=10, metavar="N", help="seeds a task (10)"
     )
     made.add_argument(
         "--tasks",

@@ -19,6 +19,7 @@ from benchmarks.tasks import Task
 
 RANDOM, ORACLE = "random_walk", "oracle"  # the ends of the scale
 NONE = "-"
+WIDE = 104  # columns of a terminal that shows the whole table
 
 
 # --- figures
@@ -234,6 +235,9 @@ def show(console: Console, by_task: dict[Task, list[Standing]]) -> None:
         table = Table(
             title=name, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
         )
+        if console.width < WIDE:  # the report has all columns
+            kept = [i for i, head in enumerate(cells[0]) if head != "min-max"]
+            cells = [[line[i] for i in kept] for line in cells]
         for i, head in enumerate(cells[0]):
             # A narrow terminal may break cells between words; names stay whole.
             texts = [line[i] for line in cells]

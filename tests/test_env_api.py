@@ -313,9 +313,21 @@ def test_reset_options_are_obeyed():
         )
         if terminated:
             break
-    known = info["known"].urls
+    known = info["known"]
     assert len(known) > 5
-    assert (spider.trace.url_site[known] == 1).all()
+    assert (spider.trace.url_site[known.urls] == 1).all()
+    pages = [url for url in known.urls if known.is_fetched(url)]
+    shown = np.concatenate([known.targets(page) for page in pages])
+    assert len(shown) and (spider.trace.url_site[shown] == 1).all()
+    away = [
+        link
+        for page in pages
+        for link in set(range(*spider.trace.link_start[known.version(page) :][:2]))
+        - set(known.links(page).tolist())
+    ]
+    assert away  # the site's pages do link elsewhere
+    with pytest.raises(KeyError):
+        known.target(away[0])
 
 
 def test_giving_one_option_leaves_the_other_draws_alone():
@@ -392,6 +404,7 @@ def test_known_shows_what_was_seen_and_nothing_else():
     _, info = env.reset(seed=1)
     known, trace = info["known"], env.unwrapped.trace
     root = int(info["action_set"][0])
+    assert info["url"] == -1
     assert root in known and known.new.tolist() == info["action_set"].tolist()
     with pytest.raises(KeyError, match="has not been fetched"):
         known.links(root)

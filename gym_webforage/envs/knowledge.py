@@ -99,8 +99,15 @@ class Known:
     def links(self, url: int) -> np.ndarray:
         """Return the link ids on a fetched page, in page order."""
         version = self._held(url)
-        start = self._world.trace.link_start
-        return np.arange(start[version], start[version + 1])
+        trace, site = self._world.trace, int(self._world.ints[L.SITE])
+        links = np.arange(trace.link_start[version], trace.link_start[version + 1])
+        if site < 0:
+            return links
+        return links[trace.url_site[trace.link_target[links]] == site]
+
+    def targets(self, url: int) -> np.ndarray:
+        """Return the URLs that a fetched page links to, one for each of its links."""
+        return self._world.trace.link_target[self.links(url)]
 
     def target(self, link: int) -> int:
         """Return the URL that a link goes to."""
@@ -147,7 +154,10 @@ class Known:
         if 0 <= link < len(trace.link_target):
             version = int(np.searchsorted(trace.link_start, link, "right")) - 1
             number = self._forager.number(int(trace.version_url[version]))
-            if number >= 0 and self._forager.ledger[number, L.VERSION] == version:
+            holds = number >= 0 and self._forager.ledger[number, L.VERSION] == version
+            site = int(self._world.ints[L.SITE])
+            stays = site < 0 or trace.url_site[trace.link_target[link]] == site
+            if holds and stays:
                 return version
         raise KeyError(f"link {link} has not been seen")
 

@@ -142,6 +142,7 @@ class Forager(_Arrays):
         self.ints[:] = 0
         self.ints[list(kept)] = values
         self.ints[L.STAMP] += 1
+        self.ints[L.LAST_URL] = -1
         for name in ("floats", "marks", "ending_stats", "site_stats", "profile"):
             getattr(self, name)[:] = 0
         self.hash[:] = -1
