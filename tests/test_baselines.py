@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,63 +14,13 @@ from baselines.agent import Agent, Transition, run_episode
 from baselines.best_first import BestFirstNews
 from gym_webforage.envs import ForageEnv, NewsEnv, SpiderEnv, TopicEnv
 from gym_webforage.trace import Trace
+from tests.toys import Page, web
 
-NOW = 1_600_000_000_000
-DAY = 86_400_000
 KINDS: dict[str, tuple[type[ForageEnv], str]] = {
     "news": (NewsEnv, "synthetic-small-v0"),
     "topic": (TopicEnv, "synthetic-small-v0"),
     "spider": (SpiderEnv, "synthetic-small-sites-v0"),
 }
-
-
-@dataclass
-class Page:
-    links: Sequence[str | tuple[str, str]] = ()  # the URL, or it and the anchor
-    text: str = ""
-    is_target: bool = False
-    is_old: bool = False
-    status: int = 200
-
-
-def web(pages: Mapping[str, Page], roots: Sequence[str] = ("home",)) -> Trace:
-    """Draw a web of pages by name; linked names without a page were not recorded."""
-    links = [
-        [link if isinstance(link, tuple) else (link, "") for link in page.links]
-        for page in pages.values()
-    ]
-    linked = [name for row in links for name, _ in row]
-    names = list(dict.fromkeys([*pages, *linked]))
-    bodies = [page.text.split() for page in pages.values()]
-    anchors = [anchor.split() for row in links for _, anchor in row]
-    words = sorted({word for text in [*bodies, *anchors] for word in text})
-    counts = [{words.index(w): body.count(w) for w in body} for body in bodies]
-
-    def offsets(rows: Sequence[Any]) -> list[int]:
-        return np.cumsum([0, *map(len, rows)]).tolist()
-
-    return Trace.build(
-        {"name": "drawn", "roots": list(roots)},
-        urls=names,
-        vocabulary=words,
-        url_target=[name in pages and pages[name].is_target for name in names],
-        version_start=np.minimum(np.arange(len(names) + 1), len(pages)),
-        version_seen=[NOW - 10 * DAY] * len(pages),
-        version_published=[
-            NOW - (20 * DAY if page.is_old else 10 * DAY) for page in pages.values()
-        ],
-        version_status=[page.status for page in pages.values()],
-        version_text=np.arange(len(pages)),
-        link_start=offsets(links),
-        link_target=[names.index(name) for row in links for name, _ in row],
-        link_text=np.arange(len(anchors)),
-        anchor_start=offsets(anchors),
-        anchor_token=[words.index(word) for anchor in anchors for word in anchor],
-        near_start=[0] * (len(anchors) + 1),
-        body_start=offsets(counts),
-        body_token=[token for body in counts for token in body],
-        body_count=[count for body in counts for count in body.values()],
-    )
 
 
 def visits(name: str, env: ForageEnv, **options: Any) -> list[str]:
