@@ -40,6 +40,41 @@ class Known:
         """The URLs that the last step discovered (after a reset: the roots)."""
         return self._forager.new
 
+    @property
+    def at_start(self) -> bool:
+        """Whether a path begins, so that any known URL may be visited (News)."""
+        return bool(self._forager.ints[L.AT_START])
+
+    @property
+    def choices(self) -> np.ndarray:
+        """The action set as discovery numbers, in the frontier's order."""
+        return self._forager.choices()
+
+    @property
+    def learnt(self) -> np.ndarray:
+        """Discovery numbers of the pages that the last step fetched alive, in order."""
+        return self._forager.learnt()
+
+    def urls_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the URLs with these discovery numbers."""
+        return self._forager.ledger[self._checked(numbers), L.URL]
+
+    def states_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the states of the pages with these discovery numbers.
+
+        One row each, zeros for a page that was never fetched.
+        """
+        versions = self._forager.ledger[self._checked(numbers), L.VERSION]
+        states = self._world.trace.version_state[np.maximum(versions, 0)]
+        states[versions < 0] = 0
+        return states
+
+    def _checked(self, numbers: np.ndarray) -> np.ndarray:
+        numbers = np.asarray(numbers)
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise KeyError(f"discovery numbers here go from 0 to {len(self) - 1}")
+        return numbers
+
     def __contains__(self, url: object) -> bool:
         """Say whether a URL is known."""
         return isinstance(url, int | np.integer) and self._forager.number(int(url)) >= 0

@@ -238,7 +238,6 @@ def send(T, W, F, number, end):
             total += other_pay
             pay(W, row, L.SENT, other_pay)
     ledger[number * L.LEDGER_COLUMNS + L.PAID] += novel
-    ints[L.OUTBOX_COUNT] = 0
     ints[L.LAST_SENT] = sent
     ints[L.LAST_NOVEL] = novel
     ints[L.SENT_TOTAL] += sent
@@ -495,41 +494,68 @@ def standing(W, F):
 
 
 @compiled
-def step_number(T, W, F, number):
-    """Visit the URL with this discovery number (-1: illegal); answer and reward."""
+def open_step(T, W, F, number):
+    """Begin a step towards this discovery number (-1: none), if there is room for it.
+
+    Answers what must grow, or `WAS_ILLEGAL`, or 0.
+    """
     world = i64(W[L.WORLD_INTS])
     ints = i64(F[L.FORAGER_INTS])
-    floats = f64(F[L.FORAGER_FLOATS])
     legal = number >= 0 and is_legal(F, number)
     if legal:
         url = i32(F[L.LEDGER])[number * L.LEDGER_COLUMNS + L.URL]
         answer = room_needed(T, W, F, url)
         if answer:
-            return answer, 0.0
+            return answer
     elif world[L.MAKES_LOG] and world[L.LOG_COUNT] >= world[L.LOG_CAPACITY]:
-        return L.GROW_LOG, 0.0
+        return L.GROW_LOG
     ints[L.STEP] += 1
     ints[L.STAMP] += 1
     ints[L.KNOWN_BEFORE] = ints[L.KNOWN]
-    answer = 0
-    if not legal:
-        world[L.CLOCK] += world[L.FETCH_TIME]
-        world[L.FETCHES] += 1
-        log(W, F, world[L.CLOCK], -1, -1, L.ILLEGAL, -1.0)
-        ints[L.LAST_URL] = -1
-        ints[L.LAST_FETCHES] = 1
-        ints[L.LAST_SENT] = 0
-        ints[L.LAST_NOVEL] = 0
-        reward = -1.0
-        answer = L.WAS_ILLEGAL
+    return 0 if legal else L.WAS_ILLEGAL
+
+
+@compiled
+def visit_nothing(W, F, begin):
+    """Pay for an illegal action; return when it ends."""
+    world = i64(W[L.WORLD_INTS])
+    ints = i64(F[L.FORAGER_INTS])
+    end = begin + world[L.FETCH_TIME]
+    world[L.FETCHES] += 1
+    log(W, F, end, -1, -1, L.ILLEGAL, -1.0)
+    ints[L.LAST_URL] = -1
+    ints[L.LAST_FETCHES] = 1
+    ints[L.LAST_SENT] = 0
+    ints[L.LAST_NOVEL] = 0
+    ints[L.OUTBOX_COUNT] = 0
+    return end
+
+
+@compiled
+def close_step(F, reward):
+    """End a step."""
+    floats = f64(F[L.FORAGER_FLOATS])
+    floats[L.LAST_REWARD] = reward
+    floats[L.REWARD_TOTAL] += reward
+
+
+@compiled
+def step_number(T, W, F, number):
+    """Visit the URL with this discovery number (-1: illegal); answer and reward."""
+    world = i64(W[L.WORLD_INTS])
+    answer = open_step(T, W, F, number)
+    if answer >= L.GROW_LEDGER:
+        return answer, 0.0
+    reward = -1.0
+    if answer == L.WAS_ILLEGAL:
+        world[L.CLOCK] = visit_nothing(W, F, world[L.CLOCK])
     elif world[L.RULES] == L.NEWS:
         world[L.CLOCK] = visit_news(T, W, F, number, world[L.CLOCK])
         reward = send(T, W, F, number, world[L.CLOCK])
     else:
         clock, reward = visit_page(T, W, F, number, world[L.CLOCK])
         world[L.CLOCK] = clock
-    floats[L.LAST_REWARD] = reward
-    floats[L.REWARD_TOTAL] += reward
+    close_step(F, reward)
     return answer | standing(W, F), reward
 
 

@@ -184,12 +184,26 @@ class Forager(_Arrays):
         """Return how many URLs may be visited now."""
         return int(action_set_size(self.address))
 
-    def action_set(self) -> np.ndarray:
-        """Return the URLs that may be visited now, in order of discovery."""
+    def choices(self) -> np.ndarray:
+        """Return the discovery numbers of what may be visited, in frontier order."""
         numbers = np.empty(self.action_set_size(), np.int64)
         list_action_set(self.address, numbers)
+        return numbers
+
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that may be visited now, in order of discovery."""
+        numbers = self.choices()
         numbers.sort()
         return self.ledger[numbers, L.URL]
+
+    def learnt(self) -> np.ndarray:
+        """Return the discovery numbers of the pages that the last step fetched."""
+        if self.ints[L.HAS_LEDGER_FLOATS]:  # Topic, Spider: the visited page alone
+            number = self.number(int(self.ints[L.LAST_URL]))
+            alive = number >= 0 and self.ledger[number, L.VERSION] >= 0
+            return np.array([number] if alive else [], np.int64)
+        count = int(self.ints[L.OUTBOX_COUNT])
+        return self.outbox[: 3 * count : 3].astype(np.int64)
 
     def slot_urls(self) -> np.ndarray:
         """Return the URL in each slot, -1 where it is empty."""
