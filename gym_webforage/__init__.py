@@ -1,7 +1,8 @@
 """Record a piece of the web once, replay it a million times, compare any crawler.
 
-Importing this package registers ``WebForage/News-v0``, ``WebForage/Topic-v0`` and
-``WebForage/Spider-v0`` with Gymnasium. Nothing is read and nothing heavy is loaded
+Importing this package registers ``WebForage/News-v0``, ``WebForage/Topic-v0``,
+``WebForage/Spider-v0`` and ``WebForage/Fleet-v0`` with Gymnasium; PettingZoo's fleets
+are in `gym_webforage.fleet_v0`. Nothing is read and nothing heavy is loaded
 before an environment is made.
 """
 
@@ -38,6 +39,8 @@ for _kind in ("News", "Topic", "Spider"):
         entry_point=f"gym_webforage.envs:{_kind}Env",
         vector_entry_point=f"gym_webforage.envs:{_kind}VectorEnv",
     )
+
+register(id="WebForage/Fleet-v0", entry_point="gym_webforage.envs.fleet:FleetEnv")
 
 
 def __getattr__(name: str) -> Any:

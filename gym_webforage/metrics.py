@@ -157,9 +157,9 @@ def windows(
         found["download_efficiency"] = found["relevant"] / found["downloaded"]
         found["sent_efficiency"] = found["relevant"] / found["sent"]
         found["relative_found_url"] = found["found_urls"] / found["downloaded"]
-    finds = _finds(events)
+    held = finds(events)
     for ending, every in (("", False), ("_all", True)):
-        both = [_freshness(trace, *finds, int(time), every) for time in ends]
+        both = [_freshness(trace, *held, int(time), every) for time in ends]
         for name, values in zip(
             ("freshness", "age_hours"), zip(*both, strict=True), strict=True
         ):
@@ -214,10 +214,10 @@ def freshness(
     Over the newest found version of each URL or, with ``every``, over all versions
     found. Both are None while nothing is found.
     """
-    return _freshness(trace, *_finds(events), time, every)
+    return _freshness(trace, *finds(events), time, every)
 
 
-def _finds(events: Events) -> tuple[Array, Array]:
+def finds(events: Events) -> tuple[Array, Array]:
     """Return the versions of the relevant documents, and when each was found."""
     there = events["flags"] & NOVEL > 0
     return events["version"][there], step_end(events)[there]
@@ -257,7 +257,7 @@ def shown_versions(trace: Trace, urls: Array, time: int) -> Array:
 
 def novelty_lag(events: Events, trace: Trace) -> Array:
     """Return for each relevant document the time from publication to sending, in ms."""
-    versions, found_at = _finds(events)
+    versions, found_at = finds(events)
     return found_at - trace.version_published[versions]
 
 

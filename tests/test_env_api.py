@@ -374,7 +374,7 @@ def test_restoring_goes_back_in_time():
     env.restore(before)
     second = [env.step(0) for _ in range(30)]
     assert_same(first, second)
-    with pytest.raises(ValueError, match="another trace, kind or fleet"):
+    with pytest.raises(ValueError, match="another trace, kind or view"):
         make("WebForage/News-v0", slots=3).unwrapped.restore(before)
 
 

@@ -61,6 +61,7 @@ def play(
     """
     from gym_webforage import envs
     from gym_webforage.cli.agents import agent_module, make_agent
+    from gym_webforage.envs.forage import DEFAULTS
 
     kind = _kind(env)
     _check_render(render)
@@ -72,7 +73,7 @@ def play(
         given["render_mode"] = "rgb_array"
     module = agent_module(agent)
     view = getattr(module, "slots", None) if slots is None else _parse_slots(slots)
-    source: str = trace or getattr(envs, f"{kind}Env").default_trace
+    source = trace or DEFAULTS[getattr(envs, f"{kind}Env").kind][0]
     given["trace"] = load(source)
     given["split"] = split
 

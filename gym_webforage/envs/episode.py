@@ -26,6 +26,14 @@ class Episode:
     topic: Topic | None
     site: int  # -1: all
 
+    @classmethod
+    def restored(cls, values: Mapping[str, Any] | None) -> Episode | None:
+        """Make an episode from what ``dataclasses.asdict`` made of it."""
+        if values is None:
+            return None
+        topic = values["topic"]
+        return cls(**{**values, "topic": Topic(**topic) if topic else None})
+
     def describe(self, trace: Trace) -> dict[str, Any]:
         """Return it as plain values."""
         return {

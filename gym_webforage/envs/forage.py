@@ -23,6 +23,24 @@ from gym_webforage.world.world import Features, Forager, Shortlist, World
 
 Observation = dict[str, np.ndarray]
 
+DEFAULTS: dict[Kind, tuple[str, Features]] = {  # trace and features
+    "news": ("synthetic-v0", "state"),
+    "topic": ("synthetic-v0", "transfer"),
+    "spider": ("synthetic-sites-v0", "transfer"),
+}
+
+
+def whole_number(action: Any, expected: str) -> int:
+    """Return an action as an int, -1 if it is out of any range."""
+    try:
+        chosen = operator.index(action)
+    except TypeError:
+        raise TypeError(
+            f"action is {action!r} ({type(action).__name__}), expected an integer: "
+            f"{expected}"
+        ) from None
+    return chosen if -1 <= chosen < 2**31 else -1
+
 
 def make_rules(kind: Kind, options: Mapping[str, Any]) -> Rules:
     """Build the rules from keyword arguments; an unknown one lists the known."""
@@ -74,8 +92,6 @@ class ForageEnv(gym.Env[Any, Any]):
         "render_fps": 4,
     }
     kind: ClassVar[Kind]
-    default_trace: ClassVar[str] = "synthetic-v0"
-    default_features: ClassVar[Features] = "transfer"
 
     def __init__(
         self,
@@ -104,10 +120,11 @@ class ForageEnv(gym.Env[Any, Any]):
         self.on_illegal = on_illegal
         self.slots = slots
         self.flat = flat
-        features = self.default_features if features is None else features
+        default_trace, default_features = DEFAULTS[self.kind]
+        features = default_features if features is None else features
         check_view(self.kind, slots, features, shortlist)
         self.rules = make_rules(self.kind, rules)
-        self.trace = load_trace(self.default_trace if trace is None else trace)
+        self.trace = load_trace(default_trace if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self.world = World(
             self.trace,
@@ -126,6 +143,7 @@ class ForageEnv(gym.Env[Any, Any]):
         else:
             self.action_space = spaces.Discrete(slots)
             self.observation_space = slot_space(self.world, slots, flat)
+        self._expected = "a URL id" if slots is None else f"0 to {slots - 1}"
         self._renderer: Any = None
         self._connect()
 
@@ -165,17 +183,9 @@ class ForageEnv(gym.Env[Any, Any]):
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, Info]:
         """Visit the URL in slot ``action``, or with ``slots=None`` that URL."""
-        try:
-            chosen = operator.index(action)
-        except TypeError:
-            raise TypeError(
-                f"action is {action!r} ({type(action).__name__}), expected an integer: "
-                + ("a URL id" if self.slots is None else f"0 to {self.slots - 1}")
-            ) from None
+        chosen = whole_number(action, self._expected)
         if self.episode is None:
             raise gym.error.ResetNeeded("call reset before the first step")
-        if not -1 <= chosen < 2**31:
-            chosen = -1
         if self.on_illegal == "raise":
             self._refuse_illegal(chosen)
         self.moment += 1
@@ -279,10 +289,7 @@ class ForageEnv(gym.Env[Any, Any]):
     def restore(self, snapshot: Mapping[str, Any]) -> tuple[Observation, Info]:
         """Put back a state that `snapshot` took; return the observation there."""
         self.world.restore(snapshot["world"])
-        episode = dict(snapshot["episode"]) if snapshot["episode"] else None
-        if episode and episode["topic"]:
-            episode["topic"] = Topic(**episode["topic"])
-        self.episode = Episode(**episode) if episode else None
+        self.episode = Episode.restored(snapshot["episode"])
         self.np_random.bit_generator.state = snapshot["random"]
         self.moment += 1
         self._renderer = None
@@ -387,7 +394,6 @@ class NewsEnv(ForageEnv):
     """
 
     kind = "news"
-    default_features = "state"
 
 
 class TopicEnv(ForageEnv):
@@ -484,4 +490,3 @@ class SpiderEnv(ForageEnv):
     """
 
     kind = "spider"
-    default_trace = "synthetic-sites-v0"

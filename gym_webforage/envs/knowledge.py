@@ -9,6 +9,7 @@ import numpy as np
 from gym_webforage.world import layout as L
 
 if TYPE_CHECKING:
+    from gym_webforage.envs.fleet import Seat
     from gym_webforage.envs.forage import ForageEnv
     from gym_webforage.world.world import Forager, World
 
@@ -221,7 +222,7 @@ class Info(dict[str, Any]):
 
     __slots__ = ("_env", "_moment")
 
-    _env: ForageEnv
+    _env: ForageEnv | Seat
     _moment: int
 
     def __missing__(self, key: str) -> Any:

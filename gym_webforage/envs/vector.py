@@ -16,6 +16,7 @@ from gymnasium.vector.utils import batch_space
 from gym_webforage.envs.buffers import BufferPool
 from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
 from gym_webforage.envs.forage import (
+    DEFAULTS,
     ForageEnv,
     NewsEnv,
     SpiderEnv,
@@ -73,13 +74,14 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if mode == AutoresetMode.DISABLED:
             raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
         single = self.single
-        features = single.default_features if features is None else features
+        default_trace, default_features = DEFAULTS[single.kind]
+        features = default_features if features is None else features
         check_view(single.kind, slots, features, shortlist)
         self.metadata = {"autoreset_mode": mode}
         self.autoreset_mode = mode
         self.num_envs = num_envs
         self.rules = make_rules(single.kind, rules)
-        self.trace = load_trace(single.default_trace if trace is None else trace)
+        self.trace = load_trace(default_trace if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self._trace_address = trace_addresses(self.trace)
         self._world_table = np.zeros((num_envs, L.WORLD_FIELDS), np.int64)

@@ -59,14 +59,28 @@ def is_page(T, version):
 
 
 @compiled
-def fetch(T, W, url, version, clock):
-    """Return when a fetch of ``url`` that is due at ``clock`` ends."""
+def cost_of(T, W, version):
+    """Return how long a fetch of ``version`` (-1: none) takes."""
     ints = i64(W[L.WORLD_INTS])
     cost = ints[L.FETCH_TIME]
     if ints[L.COST_IS_BYTES] and version >= 0:
         mean = f64(W[L.WORLD_FLOATS])[L.MEAN_BYTES]
         exact = cost * i64(T[L.BYTES])[version] / mean
         cost = max(np.int64(1), np.int64(np.floor(exact + 0.5)))
+    return cost
+
+
+@compiled
+def fetch_time(T, W, url, time):
+    """Return how long a fetch of what ``url`` shows at ``time`` takes."""
+    return cost_of(T, W, version_at(T, url, time))
+
+
+@compiled
+def fetch(T, W, url, version, clock):
+    """Return when a fetch of ``url`` that is due at ``clock`` ends."""
+    ints = i64(W[L.WORLD_INTS])
+    cost = cost_of(T, W, version)
     delay = ints[L.HOST_DELAY]
     if delay == 0:
         return clock + cost

@@ -12,7 +12,12 @@ import numpy as np
 from gym_webforage.trace.trace import ENDINGS, Trace
 from gym_webforage.world import kernels, observe
 from gym_webforage.world import layout as L
-from gym_webforage.world.ledger import action_set_size, list_action_set, rehash
+from gym_webforage.world.ledger import (
+    action_set_size,
+    allow_any_known,
+    list_action_set,
+    rehash,
+)
 from gym_webforage.world.rules import KINDS, Rules, parse_budget, parse_duration
 from gym_webforage.world.topic import Topic
 
@@ -31,6 +36,15 @@ class Step(NamedTuple):
     terminated: bool
     truncated: bool
     illegal: bool
+
+
+def _step(answer: int, reward: float) -> Step:
+    return Step(
+        reward,
+        bool(answer & L.ENDED),
+        bool(answer & L.TRUNCATED),
+        bool(answer & L.WAS_ILLEGAL),
+    )
 
 
 def trace_addresses(trace: Trace) -> np.ndarray:
@@ -164,6 +178,16 @@ class Forager(_Arrays):
         self.bind()
         rehash(self.address)
 
+    def release(self) -> None:
+        """Give back the memory of a forager that is out; its totals stay."""
+        for _, name in self.fields:
+            if name not in ("ints", "floats"):
+                setattr(self, name, getattr(self, name)[:0].copy())
+        for count in (L.KNOWN, L.FRONTIER, L.KNOWN_BEFORE, L.OUTBOX_COUNT, L.SLOTS):
+            self.ints[count] = 0
+        self.ints[L.AT_START] = 0
+        self.bind()
+
     # --- what it knows
 
     @property
@@ -287,14 +311,57 @@ class World(_Arrays):
         if log:
             self._grow_log(FIRST_LOG)
         self.bind()
+        self._view = (slots, shortlist, features)
         self.foragers = [
-            Forager(trace, rules.kind, i, slots, shortlist, features, addresses[1][i])
-            for i in range(foragers)
+            self._new_forager(i, row) for i, row in enumerate(addresses[1])
         ]
         states = trace.states if features == "state" else 0
         self.columns = (
             states + observe.NEWS_COLUMNS if is_news else observe.TRANSFER_COLUMNS
         )
+
+    def _new_forager(self, number: int, address: np.ndarray | None = None) -> Forager:
+        if address is None:
+            address = np.zeros(L.FORAGER_FIELDS, np.int64)
+        return Forager(self.trace, self.rules.kind, number, *self._view, address)
+
+    def resize(self, foragers: int) -> None:
+        """Have this many foragers, before a reset."""
+        del self.foragers[foragers:]
+        for number in range(len(self.foragers), foragers):
+            self.foragers.append(self._new_forager(number))
+        for number, forager in enumerate(self.foragers):
+            if not len(forager.ledger):  # it was released
+                self.foragers[number] = self._new_forager(number)
+
+    def add_child(self, parent: int) -> int:
+        """Add a forager that knows what its parent knows, and return its number."""
+        number = len(self.foragers)
+        child = self._new_forager(number)
+        child.restore(self.foragers[parent].snapshot())
+        ints = child.ints
+        ints[L.FORAGER_NUMBER] = number
+        for count in (
+            L.STEP,
+            L.LAST_FETCHES,
+            L.LAST_SENT,
+            L.LAST_NOVEL,
+            L.SENT_TOTAL,
+            L.NOVEL_TOTAL,
+            L.OUTBOX_COUNT,
+        ):
+            ints[count] = 0
+        ints[L.LAST_URL] = -1
+        ints[L.KNOWN_BEFORE] = ints[L.KNOWN]
+        child.marks[:] = 0
+        child.floats[[L.REWARD_TOTAL, L.LAST_REWARD]] = 0
+        # Its steps count from 1 again, so no row may seem touched or younger than it.
+        child.ledger[:, L.TOUCHED] = 0
+        child.ledger[:, L.FOUND_AT] = 0
+        if self.rules.kind == "news":
+            allow_any_known(child.address)
+        self.foragers.append(child)
+        return number
 
     def reset(
         self,
@@ -345,12 +412,65 @@ class World(_Arrays):
             if answer < L.GROW_LEDGER:
                 break
             self.grow(answer, who)
-        return Step(
-            reward,
-            bool(answer & L.ENDED),
-            bool(answer & L.TRUNCATED),
-            bool(answer & L.WAS_ILLEGAL),
-        )
+        return _step(answer, reward)
+
+    def step_together(
+        self,
+        actions: Mapping[int, int],
+        random: np.random.Generator,
+        by_slot: bool = False,
+    ) -> dict[int, Step]:
+        """Let several foragers take a step at the same time, each on its own machine.
+
+        All begin now; the clock then stands at the last one's end. What they send
+        reaches the judge in the order of their ends, ties drawn by lot.
+        """
+        T, W = self.trace_address, self.address
+        begin = self.clock
+        lots = random.permutation(len(actions))
+        opened: list[tuple[int, int, int]] = []  # forager, its URL's number, answer
+        ends = {}
+        for forager, action in actions.items():
+            who = self.foragers[forager]
+            if by_slot:
+                number = int(kernels.number_of_slot(who.address, action))
+            else:
+                number = who.number(action)
+            while (answer := kernels.open_step(T, W, who.address, number)) >= (
+                L.GROW_LEDGER
+            ):
+                self.grow(answer, who)
+            if answer == L.WAS_ILLEGAL:
+                ends[forager] = int(kernels.visit_nothing(W, who.address, begin))
+            elif self.rules.kind == "news":
+                ends[forager] = int(
+                    kernels.visit_news(T, W, who.address, number, begin)
+                )
+            else:
+                url = int(who.ledger[number, L.URL])
+                ends[forager] = begin + int(kernels.fetch_time(T, W, url, begin))
+            opened.append((forager, number, answer))
+        lot = dict(zip(actions, lots.tolist(), strict=True))
+        opened.sort(key=lambda one: (ends[one[0]], lot[one[0]]))
+        rewards = {}
+        for forager, number, answer in opened:
+            address = self.foragers[forager].address
+            if answer == L.WAS_ILLEGAL:
+                reward = -1.0
+            elif self.rules.kind == "news":
+                reward = kernels.send(T, W, address, number, ends[forager])
+            else:
+                end, reward = kernels.visit_page(T, W, address, number, begin)
+                ends[forager] = int(end)
+            kernels.close_step(address, reward)
+            rewards[forager] = float(reward), answer
+        self.ints[L.CLOCK] = max(ends.values(), default=begin)
+        steps = {}
+        for forager in actions:
+            reward, answer = rewards[forager]
+            answer |= kernels.standing(W, self.foragers[forager].address)
+            steps[forager] = _step(answer, reward)
+        return steps
 
     def grow(self, answer: int, forager: Forager) -> None:
         """Enlarge what a kernel found too small."""
@@ -439,14 +559,19 @@ class World(_Arrays):
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Put back a state that `snapshot` took, of this world or one like it."""
         foragers = snapshot["foragers"]
-        same = len(foragers) == len(self.foragers) and all(
-            len(old["slot"]) == len(new.slot) and len(old["marks"]) == len(new.marks)
-            for old, new in zip(foragers, self.foragers, strict=True)
+        slots = self._view[0]
+        same = len(snapshot["paid"]) == len(self.paid) and all(
+            len(forager["slot"]) == slots
+            for forager in foragers
+            if len(forager["hash"])
         )
-        if not same or len(snapshot["paid"]) != len(self.paid):
-            raise ValueError("the snapshot is of another trace, kind or fleet")
+        if not same:
+            raise ValueError("the snapshot is of another trace, kind or view")
         super().restore(snapshot)
         self.topic = Topic(**snapshot["topic"]) if snapshot["topic"] else None
+        del self.foragers[len(foragers) :]
+        for number in range(len(self.foragers), len(foragers)):
+            self.foragers.append(self._new_forager(number))
         for forager, state in zip(self.foragers, foragers, strict=True):
             stamp = forager.ints[L.STAMP]
             forager.restore(state)
