@@ -16,7 +16,10 @@ import gym_webforage  # noqa: F401
 from gym_webforage.envs import NewsEnv, SpiderEnv, TopicEnv
 from gym_webforage.trace import TraceNotFoundError
 
-IDS = sorted(name for name in gym.registry if name.startswith("WebForage/"))
+FLEET = "WebForage/Fleet-v0"  # has tests of its own
+IDS = sorted(
+    name for name in gym.registry if name.startswith("WebForage/") and name != FLEET
+)
 SMALL = {
     "WebForage/News-v0": "synthetic-small-v0",
     "WebForage/Topic-v0": "synthetic-small-v0",
@@ -56,6 +59,7 @@ def assert_same(first, second):
 
 def test_the_three_environments_are_registered():
     assert [f"WebForage/{kind}-v0" for kind in ("News", "Spider", "Topic")] == IDS
+    assert FLEET in gym.registry
 
 
 @pytest.mark.parametrize("env_id", IDS)
