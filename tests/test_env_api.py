@@ -378,8 +378,41 @@ def test_restoring_goes_back_in_time():
     env.restore(before)
     second = [env.step(0) for _ in range(30)]
     assert_same(first, second)
-    with pytest.raises(ValueError, match="another trace, kind or view"):
-        make("WebForage/News-v0", slots=3).unwrapped.restore(before)
+    for other, what in (
+        ({"slots": 3}, "slots"),
+        ({"features": "transfer"}, "features"),
+        ({"budget": "5h"}, "budget"),
+        ({"trace": "synthetic-small-sites-v0"}, "trace"),
+    ):
+        with pytest.raises(ValueError, match=f"taken with another {what}, so"):
+            make("WebForage/News-v0", **other).unwrapped.restore(before)
+    with pytest.raises(ValueError, match="another kind, features, so"):
+        make("WebForage/Topic-v0").unwrapped.restore(before)
+
+
+def test_a_pickle_finds_its_trace_again_or_says_what_happened(cache, tmp_path):
+    import shutil
+
+    from gym_webforage.trace import TraceError, generate, load_trace, save_trace
+    from gym_webforage.trace.synthetic import Recipe
+
+    env = NewsEnv("synthetic-small-v0")
+    env.reset(seed=0)
+    kept = pickle.dumps(env)
+    shutil.rmtree(cache)  # it may be deleted at any time
+    assert pickle.loads(kept).trace.digest == env.trace.digest
+
+    folder = tmp_path / "mine-v0"
+    save_trace(generate(Recipe(urls=300), "mine-v0"), folder)
+    mine = NewsEnv(load_trace(folder))
+    mine.reset(seed=0)
+    kept = pickle.dumps(mine)
+    save_trace(generate(Recipe(urls=200), "mine-v0"), folder, overwrite=True)
+    with pytest.raises(TraceError, match="was replaced"):
+        pickle.loads(kept)
+    shutil.rmtree(folder)
+    with pytest.raises(TraceNotFoundError, match="does not exist any more"):
+        pickle.loads(kept)
 
 
 # --- info
@@ -448,6 +481,9 @@ def test_known_shows_what_was_seen_and_nothing_else():
     ("kwargs", "message"),
     [
         ({"slots": 0}, "slots is 0"),
+        ({"slots": 10**7}, "slots is 10000000, expected 1 to 65536"),
+        ({"refetch_visited": "maybe"}, "refetch_visited is 'maybe'"),
+        ({"path_length": True}, "path_length is True"),
         ({"slots": "many"}, "slots is 'many'"),
         ({"features": "smell"}, "features is 'smell'"),
         ({"shortlist": "best"}, "shortlist is 'best'"),
@@ -472,14 +508,25 @@ def test_bad_arguments_say_what_is_expected(kwargs, message):
 
 
 def test_other_bad_arguments():
-    with pytest.raises(TypeError, match="unknown argument colour; rules take budget"):
+    with pytest.raises(TypeError, match=r"unknown argument colour; .* budget, cost"):
         NewsEnv("synthetic-small-v0", colour="red")
     with pytest.raises(ValueError, match="unknown before a fetch in Topic"):
         TopicEnv("synthetic-small-v0", features="state")
     with pytest.raises(ValueError, match="not a label of synthetic-small-v0"):
         TopicEnv("synthetic-small-v0", topic="nonsense")
-    with pytest.raises(ValueError, match="in the vocabulary"):
-        TopicEnv("synthetic-small-v0", topic=["qqqqqq"])
+    for topic, message in (
+        (["qqqqqq"], "has none of qqqqqq"),
+        ([], "expected a list of words"),
+        (["a", 3], "expected a list of words"),
+        (5, "expected a label or a list of words"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TopicEnv("synthetic-small-v0", topic=topic)
+    words = list(TopicEnv("synthetic-small-v0").trace.vocabulary[100:103])
+    with pytest.raises(ValueError, match="needs a label, not words"):
+        TopicEnv("synthetic-small-v0", topic=words, relevance="label")
+    with pytest.raises(ValueError, match="topic has no meaning in News"):
+        NewsEnv("synthetic-small-v0", topic=words)
     with pytest.raises(TraceNotFoundError, match="synthetic-small-v0"):
         SpiderEnv("no-such-trace")
     env = NewsEnv("synthetic-small-v0")
@@ -494,8 +541,28 @@ def test_other_bad_arguments():
     for start in ("noon", -1, [1], 10**18):
         with pytest.raises(ValueError, match="expected a UTC time"):
             env.reset(options={"start": start})
-    with pytest.raises(ValueError, match="not a URL of"):
-        env.reset(options={"roots": ["https://nowhere.example/"]})
+    with pytest.raises(ValueError, match="before the recording"):
+        env.reset(options={"start": "2020-01-01"})
+    for root in ("https://nowhere.example/", 10**9, -1, True, 2.7, None):
+        with pytest.raises(ValueError, match="not a URL of"):
+            env.reset(options={"roots": [root]})
+    with pytest.raises(ValueError, match=r"roots is 2\.5, expected URLs"):
+        env.reset(options={"roots": 2.5})
+    with pytest.raises(ValueError, match="site \\[1\\] is not in"):
+        env.reset(options={"site": [1]})
+    for options in (5, [1], "abc"):
+        with pytest.raises(TypeError, match="expected a dict"):
+            env.reset(options=options)
+    with pytest.raises(ValueError, match=r"the train split of .* lasts 288\.0 hours"):
+        NewsEnv("synthetic-small-v0", budget="15d").reset(seed=0)
+
+
+def test_numbers_of_numpy_are_numbers():
+    env = NewsEnv("synthetic-small-v0", slots=np.int64(8), budget=np.int32(50))
+    env.reset(seed=0, options={"roots": np.int64(3)})
+    assert env.forager.action_set().tolist() == [3]
+    env.reset(seed=0, options={"roots": np.array([3, 4])})
+    assert env.action_space.n == 8
 
 
 def test_on_illegal_raise_changes_nothing():

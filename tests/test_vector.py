@@ -1,6 +1,7 @@
 """The native batch: equal to single environments, autoreset, SB3 adapter, training."""
 
 import copy
+import pickle
 
 import gymnasium as gym
 import numpy as np
@@ -91,13 +92,16 @@ def test_observations_of_a_batch_never_change_afterwards():
             np.testing.assert_array_equal(kept[key], expected[key])
 
 
-def test_a_deepcopy_goes_on_by_itself():
+@pytest.mark.parametrize(
+    "how", [copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))]
+)
+def test_a_copy_goes_on_by_itself(how):
     batch = make_vec("WebForage/News-v0", 2, slots=16, budget=200).unwrapped
     observation, _ = batch.reset(seed=3)
     random = np.random.default_rng(3)
     for _ in range(10):
         observation, *_ = batch.step(choose(random, observation["action_mask"]))
-    other = copy.deepcopy(batch)
+    other = how(batch)
     for _ in range(40):
         actions = choose(random, observation["action_mask"])
         observation, rewards, *_ = batch.step(actions)
@@ -123,6 +127,8 @@ def test_bad_input_to_a_batch():
         NewsVectorEnv(0, "synthetic-small-v0")
     with pytest.raises(ValueError, match="slots=None works in single"):
         NewsVectorEnv(2, "synthetic-small-v0", slots=None)
+    with pytest.raises(ValueError, match="on_illegal works in single"):
+        NewsVectorEnv(2, "synthetic-small-v0", on_illegal="raise")
     batch = NewsVectorEnv(2, "synthetic-small-v0")
     with pytest.raises(gym.error.ResetNeeded):
         batch.step(np.zeros(2, int))
@@ -165,6 +171,13 @@ def test_sb3_adapter_reports_terminal_observations_and_masks():
             assert infos[i]["episode"]["l"] == 20
     assert finished == 9
     assert env.has_attr("action_masks")
+    sites = make_sb3_env("WebForage/Spider-v0", 3, trace="synthetic-small-sites-v0")
+    names = list(sites.batch.trace.sites[:3])
+    sites.set_options([{"site": name} for name in names])
+    sites.reset()
+    assert [episode.site for episode in sites.batch.running] == [0, 1, 2]
+    with pytest.raises(ValueError, match="shared by all"):
+        sites.set_attr("slots", 3, indices=0)
     with pytest.raises(ValueError, match="SAME_STEP"):
         ForageVecEnv(NewsVectorEnv(2, "synthetic-small-v0"))
 

@@ -1,5 +1,7 @@
 """The rules on a hand-drawn trace, with values worked out by hand."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from gym_webforage.trace.trace import Trace
 from gym_webforage.world import Rules, World
 from gym_webforage.world import layout as L
 from gym_webforage.world.rules import parse_budget, parse_duration
-from gym_webforage.world.topic import topic_from_words
+from gym_webforage.world.topic import Topic, topic_from_words
 
 HOUR = 3_600_000
 HOME, NEWS, OLD, GONE, LOOP, MOVED = range(6)
@@ -245,6 +247,39 @@ def test_slots_show_the_newest_or_the_oldest(trace):
         world.step(HOME)
         # Newest: news (0), old (1), then gone pushes news out of slot 0.
         assert world.foragers[0].slot_urls().tolist() == expected
+
+
+def test_a_world_refuses_what_its_kernels_could_not_stand(trace):
+    world = World(trace, Rules(kind="topic"))
+    good = {"start": 100 * HOUR, "roots": np.array([HOME])}
+    topic = topic_from_words(trace, ["ball"])
+    other = Topic("x", np.ones(99))
+    for bad in (
+        {"roots": np.array([10**8])},
+        {"roots": np.array([-1])},
+        {"roots": np.array([0.5])},
+        {"roots": np.array([], int)},
+        {"roots": np.array([[0]])},
+        {"start": -1},
+        {"site": 7},
+        {"topic": other},
+        {"topic": Topic("x", topic.weights, label=9)},
+    ):
+        with pytest.raises(ValueError, match=r"expected|another trace"):
+            world.reset(**{**good, **bad})
+
+
+def test_a_shallow_copy_is_a_world_of_its_own(trace):
+    world = news(trace)
+    twin = copy.copy(world)
+    world.step(HOME)
+    assert twin.fetches == 0 and twin.step(HOME).reward == 200
+
+
+def test_no_log_no_events(trace):
+    world = World(trace, Rules(), log=False)
+    with pytest.raises(RuntimeError, match="log=True"):
+        world.events()
 
 
 def test_durations_and_budgets():

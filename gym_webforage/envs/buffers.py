@@ -53,7 +53,3 @@ class BufferPool:
                 self._buffers.pop(0)
             self._buffers.append(buffer)
         return buffer
-
-    def forget(self) -> None:
-        """Give up all buffers, for those who put a world back to an earlier time."""
-        self._buffers.clear()

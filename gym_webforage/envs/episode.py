@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gym_webforage.trace.strings import Strings
 from gym_webforage.trace.trace import LATEST_TIME, Trace, from_iso
 from gym_webforage.world.rules import Rules, parse_budget
 from gym_webforage.world.topic import Topic, topic_from_words, topic_of_label
@@ -70,6 +73,8 @@ class EpisodeMaker:
         self.trace = trace
         self.rules = rules
         self.split: Split = split
+        if topic is not None and rules.kind != "topic":
+            raise ValueError(f"topic has no meaning in {rules.kind.capitalize()}")
         self.topic = None if topic is None else self._as_topic(topic)
         self.site = -1 if site is None else self._as_site(site)
         self.topics: list[str] = []
@@ -87,6 +92,8 @@ class EpisodeMaker:
         self, random: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> Episode:
         """Draw an episode; what ``options`` gives is not drawn."""
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options is {options!r}, expected a dict")
         given = dict(options or {})
         unknown = given.keys() - set(OPTIONS)
         if unknown:
@@ -129,6 +136,11 @@ class EpisodeMaker:
             "all": (begin, end),
         }[self.split]
         time, fetches = parse_budget(self.rules.default_budget)
+        if time > high - low and self.split != "all":
+            raise ValueError(
+                f"budget is {self.rules.default_budget!r}, but the {self.split} split "
+                f"of {self.trace.name} lasts {(high - low) / 3_600_000:.1f} hours"
+            )
         if time < 0:
             time = round(fetches * self.rules.fetch_seconds * 1000)
         return int(random.integers(low, max(low, high - time) + 1))
@@ -185,16 +197,20 @@ class EpisodeMaker:
         if isinstance(topic, Topic):
             if len(topic.weights) != len(self.trace.vocabulary):
                 raise ValueError("topic has another vocabulary than the trace")
-            return topic
-        if isinstance(topic, str):
-            return topic_of_label(self.trace, topic)
-        if self.rules.relevance == "label":
+            found = topic
+        elif isinstance(topic, str):
+            found = topic_of_label(self.trace, topic)
+        elif isinstance(topic, Sequence):
+            found = topic_from_words(self.trace, topic)
+        else:
+            raise ValueError(f"topic is {topic!r}, expected a label or a list of words")
+        if self.rules.relevance == "label" and found.label < 0:
             raise ValueError("topic: relevance='label' needs a label, not words")
-        return topic_from_words(self.trace, topic)
+        return found
 
     def _as_site(self, site: str | int) -> int:
-        number = self.trace.sites.find(site) if isinstance(site, str) else int(site)
-        if not 0 <= number < len(self.trace.sites):
+        number = _identified(site, self.trace.sites)
+        if number < 0:
             shown = ", ".join(self.trace.sites[:20])
             more = ", ..." if len(self.trace.sites) > 20 else ""
             raise ValueError(
@@ -203,27 +219,44 @@ class EpisodeMaker:
         return number
 
     def _as_time(self, start: int | str) -> int:
-        try:
-            time = from_iso(start) if isinstance(start, str) else int(start)
-        except (TypeError, ValueError):
-            time = -1
-        if not 0 <= time <= LATEST_TIME:
+        time = -1
+        with suppress(TypeError, ValueError):
+            is_text = isinstance(start, str)
+            time = from_iso(start) if is_text else operator.index(start)
+        if isinstance(start, bool) or not 0 <= time <= LATEST_TIME:
             raise ValueError(
                 f"start is {start!r}, expected a UTC time, as ISO 8601 text or as "
                 "milliseconds since 1970"
             )
+        if time < self.trace.begin:
+            raise ValueError(
+                f"start is {start!r}, before the recording {self.trace.name} begins "
+                f"({self.trace.meta['begin']})"
+            )
         return time
 
-    def _as_roots(self, roots: Sequence[int | str]) -> np.ndarray:
+    def _as_roots(self, roots: Sequence[int | str] | int | str) -> np.ndarray:
+        is_one = isinstance(roots, str | int | np.integer)
+        if not is_one and not isinstance(roots, Sequence | np.ndarray):
+            raise ValueError(f"roots is {roots!r}, expected URLs or URL ids")
         found = []
-        for root in [roots] if isinstance(roots, int | str) else roots:
-            number = self.trace.urls.find(root) if isinstance(root, str) else int(root)
-            if not 0 <= number < len(self.trace.urls):
+        for root in [roots] if is_one else roots:  # type: ignore[union-attr]
+            number = _identified(root, self.trace.urls)
+            if number < 0:
                 raise ValueError(f"root {root!r} is not a URL of {self.trace.name}")
             found.append(number)
         if not found:
             raise ValueError("roots is empty, expected at least one URL")
         return np.array(found, np.int32)
+
+
+def _identified(given: Any, names: Strings) -> int:
+    """Return the id of something given by name or id, -1 if there is no such thing."""
+    if isinstance(given, str):
+        return names.find(given)
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        return -1
+    return int(given) if 0 <= given < len(names) else -1
 
 
 def held_out(

@@ -23,11 +23,12 @@ from gym_webforage.envs.forage import (
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world.fleet import Fleet, Outcome
+from gym_webforage.world.forager import Features, Forager, Shortlist
 from gym_webforage.world.observe import CONTEXT_COLUMNS
 from gym_webforage.world.population import Population, as_population
 from gym_webforage.world.rules import Kind
 from gym_webforage.world.topic import Topic
-from gym_webforage.world.world import Features, Forager, Shortlist, World
+from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
 

@@ -16,12 +16,15 @@ from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world import layout as L
+from gym_webforage.world.forager import Features, Forager, Shortlist
 from gym_webforage.world.observe import CONTEXT_COLUMNS, step_and_observe
 from gym_webforage.world.rules import Kind, Rules
 from gym_webforage.world.topic import Topic
-from gym_webforage.world.world import Features, Forager, Shortlist, World
+from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
+
+MOST_SLOTS = 65_536
 
 DEFAULTS: dict[Kind, tuple[str, Features]] = {  # trace and features
     "news": ("synthetic-v0", "state"),
@@ -48,18 +51,18 @@ def make_rules(kind: Kind, options: Mapping[str, Any]) -> Rules:
     unknown = options.keys() - known
     if unknown:
         raise TypeError(
-            f"unknown argument {', '.join(sorted(unknown))}; "
-            f"rules take {', '.join(sorted(known))}"
+            f"unknown argument {', '.join(sorted(unknown))}; beside those of the view "
+            "(trace, slots, features, shortlist, split, ...) there are "
+            f"{', '.join(sorted(known))}"
         )
     return Rules(kind=kind, **options)
 
 
 def check_view(kind: Kind, slots: int | None, features: str, shortlist: str) -> None:
     """Refuse arguments of the slot view that make no sense."""
-    if slots is not None and (
-        isinstance(slots, bool) or not isinstance(slots, int) or slots < 1
-    ):
-        raise ValueError(f"slots is {slots!r}, expected a positive number or None")
+    is_number = hasattr(slots, "__index__") and not isinstance(slots, bool)
+    if slots is not None and not (is_number and 1 <= slots <= MOST_SLOTS):
+        raise ValueError(f"slots is {slots!r}, expected 1 to {MOST_SLOTS}, or None")
     if features not in ("state", "transfer"):
         raise ValueError(f"features is {features!r}, expected state or transfer")
     if features == "state" and kind != "news":
@@ -118,11 +121,11 @@ class ForageEnv(gym.Env[Any, Any]):
             raise ValueError(f"on_illegal is {on_illegal!r}, expected cost or raise")
         self.render_mode = render_mode
         self.on_illegal = on_illegal
-        self.slots = slots
         self.flat = flat
         default_trace, default_features = DEFAULTS[self.kind]
         features = default_features if features is None else features
         check_view(self.kind, slots, features, shortlist)
+        self.slots = slots = None if slots is None else operator.index(slots)
         self.rules = make_rules(self.kind, rules)
         self.trace = load_trace(default_trace if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
@@ -187,7 +190,7 @@ class ForageEnv(gym.Env[Any, Any]):
         if self.episode is None:
             raise gym.error.ResetNeeded("call reset before the first step")
         if self.on_illegal == "raise":
-            self._refuse_illegal(chosen)
+            self._refuse_illegal(chosen, action)
         self.moment += 1
         if self.slots is None:
             result = self.world.step(chosen)
@@ -238,7 +241,7 @@ class ForageEnv(gym.Env[Any, Any]):
         info._moment = self.moment
         return observation, info
 
-    def _refuse_illegal(self, chosen: int) -> None:
+    def _refuse_illegal(self, chosen: int, action: int) -> None:
         forager = self.forager
         if self.slots is not None:
             if 0 <= chosen < self.slots and forager.slot[chosen] >= 0:
@@ -248,7 +251,7 @@ class ForageEnv(gym.Env[Any, Any]):
             if chosen in forager.action_set():
                 return
             legal = f"the action set has {forager.action_set_size()} URLs"
-        raise ValueError(f"action {chosen} is illegal: {legal}; see info['action_set']")
+        raise ValueError(f"action {action} is illegal: {legal}; see info['action_set']")
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, as booleans (the name sb3-contrib calls)."""

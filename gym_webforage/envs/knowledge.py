@@ -11,7 +11,8 @@ from gym_webforage.world import layout as L
 if TYPE_CHECKING:
     from gym_webforage.envs.fleet import Seat
     from gym_webforage.envs.forage import ForageEnv
-    from gym_webforage.world.world import Forager, World
+    from gym_webforage.world.forager import Forager
+    from gym_webforage.world.world import World
 
 Field = Literal["anchor", "near", "url", "title"]
 
@@ -72,6 +73,8 @@ class Known:
 
     def _checked(self, numbers: np.ndarray) -> np.ndarray:
         numbers = np.asarray(numbers)
+        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+            raise TypeError("expected an array of discovery numbers")
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
             raise KeyError(f"discovery numbers here go from 0 to {len(self) - 1}")
         return numbers
@@ -207,10 +210,6 @@ class Known:
             start = trace.url_token_start
         assert start is not None
         return values[start[row] : start[row + 1]]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
-        """Return itself: a view belongs to its world."""
-        return self
 
 
 class Info(dict[str, Any]):

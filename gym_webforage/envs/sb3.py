@@ -34,7 +34,6 @@ class ForageVecEnv(VecEnv):
             raise ValueError("the batch must be made with autoreset_mode=SAME_STEP")
         self.batch = env
         self._actions: np.ndarray | None = None
-        self._options_for_reset: dict[str, Any] | None = None
         self._started = time.monotonic()
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, np.int64)
@@ -44,9 +43,8 @@ class ForageVecEnv(VecEnv):
 
     def reset(self) -> VecEnvObs:
         """Start all crawls."""
-        seed = self._seeds if any(s is not None for s in self._seeds) else None
-        options = self._options[0] if self._options else None
-        observation, _ = self.batch.reset(seed=seed, options=options or None)
+        everyone = np.ones(self.num_envs, np.bool_)
+        observation, _ = self.batch.reset_each(self._seeds, self._options, everyone)
         self._reset_seeds()
         self._reset_options()
         self._returns[:] = 0
@@ -102,6 +100,8 @@ class ForageVecEnv(VecEnv):
         self, attr_name: str, value: Any, indices: VecEnvIndices = None
     ) -> None:
         """Set an attribute of the batch, which all environments share."""
+        if len(list(self._which(indices))) != self.num_envs:
+            raise ValueError(f"{attr_name} is shared by all environments of the batch")
         setattr(self.batch, attr_name, value)
 
     def env_method(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,13 +26,14 @@ from gym_webforage.envs.forage import (
 )
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world import layout as L
+from gym_webforage.world.forager import Features, Shortlist
 from gym_webforage.world.observe import (
     CONTEXT_COLUMNS,
     observe,
     step_and_observe_all,
 )
 from gym_webforage.world.topic import Topic
-from gym_webforage.world.world import Features, Shortlist, World, trace_addresses
+from gym_webforage.world.world import World, trace_addresses
 
 Observation = dict[str, np.ndarray]
 
@@ -70,6 +70,9 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             raise ValueError(f"num_envs is {num_envs!r}, expected a positive number")
         if slots is None:
             raise ValueError("slots=None works in single environments only")
+        for name in ("on_illegal", "render_mode"):
+            if rules.pop(name, None) is not None:
+                raise ValueError(f"{name} works in single environments only")
         mode = AutoresetMode(autoreset_mode)
         if mode == AutoresetMode.DISABLED:
             raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
@@ -83,9 +86,7 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.rules = make_rules(single.kind, rules)
         self.trace = load_trace(default_trace if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
-        self._trace_address = trace_addresses(self.trace)
-        self._world_table = np.zeros((num_envs, L.WORLD_FIELDS), np.int64)
-        self._forager_table = np.zeros((num_envs, L.FORAGER_FIELDS), np.int64)
+        self._connect()
         self.worlds = [
             World(
                 self.trace,
@@ -105,8 +106,6 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.single_observation_space = slot_space(self.worlds[0], slots, flat)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        shape = (num_envs, slots, self.worlds[0].columns)
-        self._pool = BufferPool(shape, num_envs)
         self._randoms = [seeding.np_random()[0] for _ in range(num_envs)]
         self._ended = np.zeros(num_envs, np.bool_)
         self._masks = np.zeros((num_envs, slots), np.int8)
@@ -136,10 +135,19 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             seeds = list(seed)
             if len(seeds) != self.num_envs:
                 raise ValueError(f"seed: expected {self.num_envs} of them")
-        for i in np.flatnonzero(picked):
+        return self.reset_each(seeds, [given] * self.num_envs, picked)
+
+    def reset_each(
+        self,
+        seeds: Sequence[int | None],
+        options: Sequence[dict[str, Any] | None],
+        picked: np.ndarray,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start the crawls that are ``picked``, each with its own seed and options."""
+        for i in np.flatnonzero(picked).tolist():
             if seeds[i] is not None:
                 self._randoms[i] = seeding.np_random(seeds[i])[0]
-            self._restart(int(i), given)
+            self._restart(i, options[i])
         if any(episode is None for episode in self.running):
             raise ResetNeeded("reset_mask leaves out a crawl that was never started")
         self._ended &= ~picked
@@ -219,6 +227,9 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         )
 
     def _new_observation(self) -> tuple[np.ndarray, ...]:
+        if self._pool is None:
+            shape = (self.num_envs, self.slots, self.worlds[0].columns)
+            self._pool = BufferPool(shape, self.num_envs)
         candidates, since = self._pool.take()
         masks = np.empty((self.num_envs, self.slots), np.int8)
         contexts = np.empty((self.num_envs, CONTEXT_COLUMNS), np.float32)
@@ -244,7 +255,8 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if self.flat:
             candidates = candidates.reshape(self.num_envs, -1)
         shown = {"candidates": candidates, "action_mask": masks, "context": contexts}
-        return shown, {"action_mask": masks}
+        everyone = np.ones(self.num_envs, np.bool_)
+        return shown, {"action_mask": masks, "_action_mask": everyone}
 
     def _finals(
         self,
@@ -269,26 +281,27 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             "_final_info": ended.copy(),
         }
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ForageVectorEnv:
-        """Copy the worlds into tables of their own."""
-        other = object.__new__(type(self))
-        memo[id(self)] = other
-        apart = ("worlds", "_pool", "_world_table", "_forager_table", "_trace_address")
-        for name, value in self.__dict__.items():
-            if name not in apart:
-                other.__dict__[name] = deepcopy(value, memo)
-        other._trace_address = self._trace_address
-        other._world_table = np.zeros_like(self._world_table)
-        other._forager_table = np.zeros_like(self._forager_table)
-        other.worlds = deepcopy(self.worlds, memo)
-        for i, world in enumerate(other.worlds):
-            world.address = other._world_table[i]
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out buffers and addresses, which a copy makes for itself."""
+        apart = ("_pool", "_world_table", "_forager_table", "_trace_address")
+        return {k: v for k, v in self.__dict__.items() if k not in apart}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Bind the worlds to tables of the copy's own."""
+        self.__dict__.update(state)
+        self._connect()
+        for i, world in enumerate(self.worlds):
+            world.address = self._world_table[i]
             world.bind()
-            world.foragers[0].address = other._forager_table[i]
+            world.foragers[0].address = self._forager_table[i]
             world.foragers[0].bind()
-        shape = (self.num_envs, self.slots, self.worlds[0].columns)
-        other._pool = BufferPool(shape, self.num_envs)
-        return other
+
+    def _connect(self) -> None:
+        """Make the tables of addresses through which one call steps all worlds."""
+        self._trace_address = trace_addresses(self.trace)
+        self._world_table = np.zeros((self.num_envs, L.WORLD_FIELDS), np.int64)
+        self._forager_table = np.zeros((self.num_envs, L.FORAGER_FIELDS), np.int64)
+        self._pool: BufferPool | None = None
 
 
 class NewsVectorEnv(ForageVectorEnv):

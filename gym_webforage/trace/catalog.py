@@ -55,6 +55,24 @@ def _holds_trace(folder: Path) -> bool:
     return os.path.isfile(folder / META)
 
 
+def reopen(path: str, name: str, digest: str) -> Trace:
+    """Load a trace that a pickle refers to, if it is still the same one.
+
+    An embedded trace is found by its name as well, on another machine or after the
+    cache was emptied.
+    """
+    places: list[str | Path] = [Path(path)] if (Path(path) / META).is_file() else []
+    if name in EMBEDDED:
+        places.append(name)
+    for place in places:
+        trace = load_trace(place)
+        if trace.digest == digest:
+            return trace
+    if not places:
+        raise TraceNotFoundError(f"{path} does not exist any more. {_known()}")
+    raise TraceError(META, f"{path} was replaced: the trace is not the one it was")
+
+
 def trace_names() -> list[str]:
     """Return the names that ``load_trace`` finds, sorted."""
     found = set(EMBEDDED)

@@ -328,9 +328,9 @@ class Trace:
     def __reduce__(self) -> tuple[Any, ...]:
         """Send a loaded trace by its path, any other by its arrays."""
         if self.path is not None:
-            from gym_webforage.trace.catalog import load_trace
+            from gym_webforage.trace.catalog import reopen
 
-            return load_trace, (str(self.path),)
+            return reopen, (str(self.path), self.name, self.digest)
         return _rebuilt, (dict(self.meta), self.arrays())
 
 

@@ -57,7 +57,8 @@ enters, and then the new ones join one by one.
 time) truncates it. A step that was begun is finished.
 """
 
+from gym_webforage.world.forager import Forager
 from gym_webforage.world.rules import Rules
-from gym_webforage.world.world import Forager, World
+from gym_webforage.world.world import World
 
 __all__ = ["Forager", "Rules", "World"]

@@ -25,10 +25,11 @@ import numpy as np
 
 from gym_webforage.trace.trace import Trace
 from gym_webforage.world import layout as L
+from gym_webforage.world.forager import Features, Shortlist
 from gym_webforage.world.population import Population
 from gym_webforage.world.rules import Rules
 from gym_webforage.world.topic import Topic
-from gym_webforage.world.world import Features, Shortlist, Step, World
+from gym_webforage.world.world import Step, World
 
 
 @dataclass(frozen=True)

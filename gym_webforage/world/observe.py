@@ -52,7 +52,8 @@ import numpy as np
 
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64
-from gym_webforage.world.kernels import cosine, number_of_slot, step_number, step_slot
+from gym_webforage.world.focused import cosine
+from gym_webforage.world.kernels import number_of_slot, step_number, step_slot
 from gym_webforage.world.ledger import action_set_size
 
 NEWS_COLUMNS = len(L.NEWS_COLUMNS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -47,7 +48,13 @@ class Rules:
         _within("threshold", self.threshold, 0, 1)
         _within("reward", self.reward, -1e6, 1e6)
         _within("penalty", self.penalty, -1e6, 1e6)
-        if not isinstance(self.path_length, int) or not 1 <= self.path_length < 2**31:
+        if not isinstance(self.refetch_visited, bool):
+            raise ValueError(
+                f"refetch_visited is {self.refetch_visited!r}, expected True or False"
+            )
+        length = self.path_length
+        is_number = isinstance(length, int) and not isinstance(length, bool)
+        if not is_number or not 1 <= length < 2**31:
             raise ValueError(
                 f"path_length is {self.path_length!r}, expected a positive integer"
             )
@@ -84,14 +91,15 @@ def parse_budget(budget: int | str) -> tuple[int, int]:
     >>> parse_budget(1000), parse_budget("1d")
     ((-1, 1000), (86400000, -1))
     """
-    if isinstance(budget, str) and budget.strip().isdecimal():
-        budget = int(budget)
     if isinstance(budget, str):
-        return parse_duration(budget, "budget"), -1
-    if isinstance(budget, bool) or not isinstance(budget, int):
+        if not re.fullmatch(r"\s*-?\d+\s*", budget):
+            return parse_duration(budget, "budget"), -1
+        budget = int(budget)
+    if isinstance(budget, bool) or not hasattr(budget, "__index__"):
         raise ValueError(
             f'budget is {budget!r}, expected a number of fetches or a time such as "1d"'
         )
+    budget = operator.index(budget)
     if not 1 <= budget < 2**31:
         raise ValueError(f"budget is {budget}, expected 1 to {2**31 - 1} fetches")
     return -1, budget

@@ -32,16 +32,14 @@ def topic_from_words(
     trace: Trace, words: Sequence[str], name: str | None = None, label: int = -1
 ) -> Topic:
     """Make a topic of ``words``, each weighted by its inverse document frequency."""
-    if isinstance(words, str):
-        words = words.split()
-    numbers = [trace.vocabulary.find(word.lower()) for word in words]
-    known = sorted({number for number in numbers if number >= 0})
+    words = words.split() if isinstance(words, str) else list(words)
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"topic is {words!r}, expected a list of words")
+    numbers = {trace.vocabulary.find(word.lower()) for word in words}
+    known = sorted(numbers - {-1})
     if not known:
-        reason = f"none of {', '.join(words)!r} is" if words else "no word was given"
         raise ValueError(
-            f"topic: {reason} in the vocabulary of {trace.name}"
-            if words
-            else f"topic: {reason}; expected at least one"
+            f"topic: the vocabulary of {trace.name} has none of {', '.join(words)}"
         )
     weights = np.zeros(len(trace.vocabulary))
     weights[known] = trace.idf[known]
@@ -67,17 +65,16 @@ def topic_of_label(trace: Trace, label: str) -> Topic:
         return topic_from_words(trace, given, label, number)
     total = np.zeros(len(trace.vocabulary))
     for url in trace.labelled(number):
-        for version in range(trace.version_start[url], trace.version_start[url + 1])[
-            -1:
-        ]:
-            text = trace.version_text[version]
-            if text < 0 or trace.text_norm[text] <= 0:
-                continue
-            at = slice(trace.body_start[text], trace.body_start[text + 1])
-            tokens = trace.body_token[at]
-            total[tokens] += (
-                trace.body_count[at] * trace.idf[tokens] / trace.text_norm[text]
-            )
+        newest = trace.version_start[url + 1] - 1
+        if newest < trace.version_start[url]:
+            continue  # never recorded
+        text = trace.version_text[newest]
+        if text < 0 or trace.text_norm[text] <= 0:
+            continue
+        at = slice(trace.body_start[text], trace.body_start[text + 1])
+        tokens = trace.body_token[at]
+        weight = trace.body_count[at] * trace.idf[tokens]
+        total[tokens] += weight / trace.text_norm[text]
     best = np.argsort(-total, kind="stable")[:TOPIC_WORDS]
     weights = np.zeros(len(total))
     weights[best] = total[best]

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gym_webforage.trace.trace import ENDINGS, Trace
+from gym_webforage.trace.trace import LATEST_TIME, Trace
 from gym_webforage.world import kernels, observe
 from gym_webforage.world import layout as L
-from gym_webforage.world.ledger import (
-    action_set_size,
-    allow_any_known,
-    list_action_set,
-    rehash,
+from gym_webforage.world.focused import visit_page
+from gym_webforage.world.forager import (
+    Arrays,
+    Features,
+    Forager,
+    Shortlist,
+    Snapshot,
 )
+from gym_webforage.world.ledger import allow_any_known
+from gym_webforage.world.news import send, visit_news
+from gym_webforage.world.pages import fetch_time
 from gym_webforage.world.rules import KINDS, Rules, parse_budget, parse_duration
 from gym_webforage.world.topic import Topic
 
-Snapshot = dict[str, Any]
-Features = Literal["state", "transfer"]
-Shortlist = Literal["newest", "oldest"]
-
-FIRST_LEDGER = 1024
 FIRST_LOG = 4096
 
 
@@ -58,187 +58,7 @@ def trace_addresses(trace: Trace) -> np.ndarray:
     return made
 
 
-class _Arrays:
-    """Named arrays and the row of addresses under which kernels find them."""
-
-    fields: tuple[tuple[int, str], ...]
-
-    def __init__(self, address: np.ndarray) -> None:
-        self.address = address
-
-    def bind(self) -> None:
-        """Tell the kernels where the arrays are; needed whenever one was replaced."""
-        for field, name in self.fields:
-            self.address[field] = getattr(self, name).ctypes.data
-
-    def snapshot(self) -> Snapshot:
-        return {name: getattr(self, name).copy() for _, name in self.fields}
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        for _, name in self.fields:
-            setattr(self, name, snapshot[name].copy())
-        self.bind()
-
-
-class Forager(_Arrays):
-    """What one crawler knows and has done. Read it; only kernels write it."""
-
-    fields = (
-        (L.FORAGER_INTS, "ints"),
-        (L.FORAGER_FLOATS, "floats"),
-        (L.LEDGER, "ledger"),
-        (L.LEDGER_FLOATS, "ledger_floats"),
-        (L.HASH, "hash"),
-        (L.MARKS, "marks"),
-        (L.SLOT, "slot"),
-        (L.SLOT_CHANGED, "slot_changed"),
-        (L.OUTBOX, "outbox"),
-        (L.ENDING_STATS, "ending_stats"),
-        (L.SITE_STATS, "site_stats"),
-        (L.PROFILE, "profile"),
-    )
-
-    def __init__(
-        self,
-        trace: Trace,
-        kind: str,
-        number: int,
-        slots: int,
-        shortlist: Shortlist,
-        features: Features,
-        address: np.ndarray,
-    ) -> None:
-        """Allocate the arrays; `clear` makes them ready for a crawl."""
-        super().__init__(address)
-        is_news = kind == "news"
-        documents = max(len(trace.urls), len(trace.version_seen)) if is_news else 0
-        vocabulary = 0 if is_news else len(trace.vocabulary)
-        self.ints = np.zeros(L.FORAGER_INT_COUNT, np.int64)
-        self.floats = np.zeros(L.FORAGER_FLOAT_COUNT)
-        self.ledger = np.zeros((FIRST_LEDGER, L.LEDGER_COLUMNS), np.int32)
-        rows = 0 if is_news else FIRST_LEDGER
-        self.ledger_floats = np.zeros((rows, L.LEDGER_FLOAT_COLUMNS), np.float32)
-        self.hash = np.zeros((2 * FIRST_LEDGER, 2), np.int32)
-        self.marks = np.zeros((documents + 7) // 8, np.uint8)
-        self.slot = np.full(slots, -1, np.int32)
-        self.slot_changed = np.zeros(slots, np.int64)
-        self.outbox = np.zeros(3 * (trace.most_links + 1) if is_news else 0, np.int32)
-        self.ending_stats = np.zeros(0 if is_news else 2 * ENDINGS)
-        self.site_stats = np.zeros(0 if is_news else 2 * len(trace.sites))
-        self.profile = np.zeros(vocabulary)
-        self.ints[L.SLOTS] = slots
-        self.ints[L.SHORTLIST_OLDEST] = shortlist == "oldest"
-        self.ints[L.FORAGER_NUMBER] = number
-        self.ints[L.STATE_COLUMNS] = trace.states if features == "state" else 0
-        self.ints[L.HAS_LEDGER_FLOATS] = not is_news
-        self._size_hash()
-        self.bind()
-
-    def _size_hash(self) -> None:
-        capacity = len(self.ledger)
-        self.ints[L.LEDGER_CAPACITY] = capacity
-        self.ints[L.HASH_SHIFT] = 64 - int(math.log2(2 * capacity))
-        self.hash = np.full((2 * capacity, 2), -1, np.int32)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        kept = (
-            L.LEDGER_CAPACITY,
-            L.HASH_SHIFT,
-            L.SLOTS,
-            L.SHORTLIST_OLDEST,
-            L.STAMP,
-            L.FORAGER_NUMBER,
-            L.STATE_COLUMNS,
-            L.HAS_LEDGER_FLOATS,
-        )
-        values = self.ints[list(kept)]
-        self.ints[:] = 0
-        self.ints[list(kept)] = values
-        self.ints[L.STAMP] += 1
-        self.ints[L.LAST_URL] = -1
-        for name in ("floats", "marks", "ending_stats", "site_stats", "profile"):
-            getattr(self, name)[:] = 0
-        self.hash[:] = -1
-        self.slot[:] = -1
-        self.slot_changed[:] = self.ints[L.STAMP]
-
-    def grow(self, rows: int) -> None:
-        """Make room for ``rows`` known URLs."""
-        capacity = 1 << (rows - 1).bit_length()
-        known = int(self.ints[L.KNOWN])
-        ledger = np.zeros((capacity, L.LEDGER_COLUMNS), np.int32)
-        rows = capacity if self.ints[L.HAS_LEDGER_FLOATS] else 0
-        floats = np.zeros((rows, L.LEDGER_FLOAT_COLUMNS), np.float32)
-        ledger[:known] = self.ledger[:known]
-        if rows:
-            floats[:known] = self.ledger_floats[:known]
-        self.ledger, self.ledger_floats = ledger, floats
-        self._size_hash()
-        self.bind()
-        rehash(self.address)
-
-    def release(self) -> None:
-        """Give back the memory of a forager that is out; its totals stay."""
-        for _, name in self.fields:
-            if name not in ("ints", "floats"):
-                setattr(self, name, getattr(self, name)[:0].copy())
-        for count in (L.KNOWN, L.FRONTIER, L.KNOWN_BEFORE, L.OUTBOX_COUNT, L.SLOTS):
-            self.ints[count] = 0
-        self.ints[L.AT_START] = 0
-        self.bind()
-
-    # --- what it knows
-
-    @property
-    def known(self) -> np.ndarray:
-        """The URLs it knows, in order of discovery."""
-        return self.ledger[: self.ints[L.KNOWN], L.URL].copy()
-
-    @property
-    def new(self) -> np.ndarray:
-        """The URLs that the last step discovered."""
-        return self.ledger[self.ints[L.KNOWN_BEFORE] : self.ints[L.KNOWN], L.URL].copy()
-
-    def number(self, url: int) -> int:
-        """Return the discovery number of a URL, -1 if it is not known."""
-        return int(kernels.find(self.address, url)) if 0 <= url < 2**31 else -1
-
-    def action_set_size(self) -> int:
-        """Return how many URLs may be visited now."""
-        return int(action_set_size(self.address))
-
-    def choices(self) -> np.ndarray:
-        """Return the discovery numbers of what may be visited, in frontier order."""
-        numbers = np.empty(self.action_set_size(), np.int64)
-        list_action_set(self.address, numbers)
-        return numbers
-
-    def action_set(self) -> np.ndarray:
-        """Return the URLs that may be visited now, in order of discovery."""
-        numbers = self.choices()
-        numbers.sort()
-        return self.ledger[numbers, L.URL]
-
-    def learnt(self) -> np.ndarray:
-        """Return the discovery numbers of the pages that the last step fetched."""
-        if self.ints[L.HAS_LEDGER_FLOATS]:  # Topic, Spider: the visited page alone
-            number = self.number(int(self.ints[L.LAST_URL]))
-            alive = number >= 0 and self.ledger[number, L.VERSION] >= 0
-            return np.array([number] if alive else [], np.int64)
-        count = int(self.ints[L.OUTBOX_COUNT])
-        return self.outbox[: 3 * count : 3].astype(np.int64)
-
-    def slot_urls(self) -> np.ndarray:
-        """Return the URL in each slot, -1 where it is empty."""
-        return np.where(self.slot >= 0, self.ledger[self.slot, L.URL], -1)
-
-    def mask(self) -> np.ndarray:
-        """Return which slots hold a URL, as int8."""
-        return (self.slot >= 0).astype(np.int8)
-
-
-class World(_Arrays):
+class World(Arrays):
     """Clock, judge, budget and log of a crawl by one or several foragers."""
 
     fields = (
@@ -372,6 +192,7 @@ class World(_Arrays):
         site: int = -1,
     ) -> None:
         """Start a crawl: nothing is fetched, and all foragers know the roots."""
+        roots = self._checked(start, roots, topic, site)
         self.topic = topic
         ints = self.ints
         ints[L.CLOCK] = ints[L.START] = start
@@ -385,13 +206,34 @@ class World(_Arrays):
             self.topic_weights[:] = topic.weights
         else:
             self.topic_weights[:] = 0
-        roots = np.ascontiguousarray(roots, np.int32)
         for forager in self.foragers:
             if len(roots) > len(forager.ledger):
                 forager.ints[L.KNOWN] = 0
                 forager.grow(len(roots))
             forager.clear()
             kernels.begin(self.trace_address, self.address, forager.address, roots)
+
+    def _checked(
+        self, start: int, roots: np.ndarray, topic: Topic | None, site: int
+    ) -> np.ndarray:
+        """Refuse what the kernels could not stand; return the roots."""
+        trace = self.trace
+        given = np.asarray(roots)
+        urls = len(trace.urls)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+            raise ValueError("roots: expected a list of URL ids, at least one")
+        if given.min() < 0 or given.max() >= urls:
+            raise ValueError(f"roots: expected URL ids from 0 to {urls - 1}")
+        if not 0 <= start <= LATEST_TIME:
+            raise ValueError(f"start is {start}, expected 0 to {LATEST_TIME} ms")
+        if not -1 <= site < len(trace.sites):
+            raise ValueError(f"site is {site}, expected -1 to {len(trace.sites) - 1}")
+        if topic is not None and (
+            topic.weights.shape != (len(trace.vocabulary),)
+            or not -1 <= topic.label < len(trace.labels)
+        ):
+            raise ValueError("the topic is of another trace")
+        return np.ascontiguousarray(given, np.int32)
 
     # --- steps
 
@@ -443,12 +285,10 @@ class World(_Arrays):
             if answer == L.WAS_ILLEGAL:
                 ends[forager] = int(kernels.visit_nothing(W, who.address, begin))
             elif self.rules.kind == "news":
-                ends[forager] = int(
-                    kernels.visit_news(T, W, who.address, number, begin)
-                )
+                ends[forager] = int(visit_news(T, W, who.address, number, begin))
             else:
                 url = int(who.ledger[number, L.URL])
-                ends[forager] = begin + int(kernels.fetch_time(T, W, url, begin))
+                ends[forager] = begin + int(fetch_time(T, W, url, begin))
             opened.append((forager, number, answer))
         lot = dict(zip(actions, lots.tolist(), strict=True))
         opened.sort(key=lambda one: (ends[one[0]], lot[one[0]]))
@@ -458,9 +298,9 @@ class World(_Arrays):
             if answer == L.WAS_ILLEGAL:
                 reward = -1.0
             elif self.rules.kind == "news":
-                reward = kernels.send(T, W, address, number, ends[forager])
+                reward = send(T, W, address, number, ends[forager])
             else:
-                end, reward = kernels.visit_page(T, W, address, number, begin)
+                end, reward = visit_page(T, W, address, number, begin)
                 ends[forager] = int(end)
             kernels.close_step(address, reward)
             rewards[forager] = float(reward), answer
@@ -534,6 +374,8 @@ class World(_Arrays):
         ``time`` (end of the fetch), ``url``, ``version`` (-1: none), ``step`` and
         ``forager``, ``flags`` (see `gym_webforage.metrics`), ``value`` (what it paid).
         """
+        if not self.ints[L.MAKES_LOG]:
+            raise RuntimeError("this world keeps no log; make it with log=True")
         count = int(self.ints[L.LOG_COUNT])
         rows = self.log_rows[:count]
         return {
@@ -548,10 +390,17 @@ class World(_Arrays):
 
     # --- keeping and copying
 
+    def _identity(self) -> dict[str, Any]:
+        """Return what a snapshot must share with the world that it is put into."""
+        slots, shortlist, features = self._view
+        view = {"slots": slots, "shortlist": shortlist, "features": features}
+        return {"trace": self.trace.digest, **asdict(self.rules), **view}
+
     def snapshot(self) -> Snapshot:
-        """Return the whole state as plain arrays."""
+        """Return the whole state as plain arrays and values."""
         return {
             **super().snapshot(),
+            "identity": self._identity(),
             "topic": asdict(self.topic) if self.topic else None,
             "foragers": [forager.snapshot() for forager in self.foragers],
         }
@@ -559,14 +408,13 @@ class World(_Arrays):
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Put back a state that `snapshot` took, of this world or one like it."""
         foragers = snapshot["foragers"]
-        slots = self._view[0]
-        same = len(snapshot["paid"]) == len(self.paid) and all(
-            len(forager["slot"]) == slots
-            for forager in foragers
-            if len(forager["hash"])
-        )
-        if not same:
-            raise ValueError("the snapshot is of another trace, kind or view")
+        mine, given = self._identity(), snapshot["identity"]
+        other = [name for name in mine if mine[name] != given.get(name)]
+        if other:
+            raise ValueError(
+                f"the snapshot was taken with another {', '.join(other)}, "
+                "so it does not fit this world"
+            )
         super().restore(snapshot)
         self.topic = Topic(**snapshot["topic"]) if snapshot["topic"] else None
         del self.foragers[len(foragers) :]
@@ -578,6 +426,10 @@ class World(_Arrays):
             # Buffers written before must not pass for up to date.
             forager.ints[L.STAMP] = max(stamp, forager.ints[L.STAMP]) + 1
             forager.slot_changed[:] = forager.ints[L.STAMP]
+
+    def __copy__(self) -> World:
+        """Copy everything: two worlds must not write to the same arrays."""
+        return deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the addresses behind: they mean nothing in another process."""
