@@ -15,9 +15,10 @@ import pytest
 
 import baselines
 from benchmarks.leaderboard import main
-from benchmarks.runs import Job, read_row, write_row
+from benchmarks.runs import Job
 from benchmarks.standings import interval, markdown, rank, task_table
 from benchmarks.tasks import QUICK, TASKS, Task
+from benchmarks.work import read_row, write_row
 
 ROOT = Path(__file__).parents[1]
 

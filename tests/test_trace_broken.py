@@ -492,9 +492,8 @@ def test_broken_traces_by_load_trace(bench: Bench, cache: Path) -> None:
     shutil.rmtree(cache)
 
 
-def test_there_were_enough_cases(bench: Bench) -> None:
-    """Runs last; with the tests spread over processes it can say nothing."""
-    total = bench.refused + bench.accepted
-    if total > 1_000:
-        assert total >= 2_000 and bench.accepted > 50
-    print(f"{bench.refused} refused, {bench.accepted} accepted")
+def test_enough_cases_are_planned() -> None:
+    # Tests are spread over processes, so what was done cannot be counted in one.
+    by_bytes = len(FILES) * 60 + len(TABLES) * 100
+    by_values = len(COLUMNS) * 31  # at least, as test_bad_values asserts
+    assert by_bytes + by_values >= 2_000

@@ -69,7 +69,12 @@ def agent_module(name: str) -> ModuleType | None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # as `python -m` does
-    known = f"built in are {', '.join(BUILT_IN)}, else give a module: baselines.mine"
+    known = (
+        f"built in are {', '.join(BUILT_IN)}, else give a module that offers "
+        "make(env, seed), such as baselines.best_first from the repository's root"
+    )
+    if Path(f"baselines/{name}.py").is_file():
+        name = f"baselines.{name}"  # as the leaderboard calls them
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

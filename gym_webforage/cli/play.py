@@ -85,7 +85,7 @@ def play(
         world = _make_env(kind, view, given)
         player = make_agent(agent, module, world, seed)
     command = _command(kind, agent, seed, budget, source, split, view, option)
-    with clear_errors():
+    with clear_errors(TypeError):
         start = world.reset(seed=seed, options=reset_options or None)
     ended = _crawl(world, player, start, seed)
     report = {
@@ -155,13 +155,10 @@ def _check_render(render: Path | None) -> None:
 
 
 def _make_env(kind: str, slots: int | None, given: dict[str, Any]) -> Any:
-    import gymnasium as gym
+    from gym_webforage import envs
 
-    # The checker would warn about what a random agent may do on purpose.
     with clear_errors(TypeError):
-        return gym.make(
-            f"WebForage/{kind}-v0", slots=slots, disable_env_checker=True, **given
-        )
+        return getattr(envs, f"{kind}Env")(slots=slots, **given)
 
 
 def _command(

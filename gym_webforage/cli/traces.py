@@ -19,7 +19,7 @@ Out = Annotated[
     Path, typer.Option("--out", help="Folder to write; its name names the trace.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a trace that is there.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the random numbers.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the random numbers.")]
 
 
 @app.command("list")
