@@ -1,6 +1,6 @@
 """Crawlers to compare with: one method a file, found by looking into this folder.
 
-A file without a leading underscore is a baseline, `agent` aside. It offers
+A file without a leading underscore is a baseline, `agent` and `fleet` aside. It offers
 ``make(env, seed) -> Agent``, and that is all it takes to be tested and ranked.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 FOLDER = Path(__file__).parent
+LOOPS = ("agent", "fleet")  # what lets agents run; no baselines
 
 
 def names() -> list[str]:
@@ -20,7 +21,7 @@ def names() -> list[str]:
     return sorted(
         file.stem
         for file in FOLDER.glob("*.py")
-        if not file.stem.startswith("_") and file.stem != "agent"
+        if not file.stem.startswith("_") and file.stem not in LOOPS
     )
 
 
@@ -40,7 +41,7 @@ def find(name: str) -> Path:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             spec = None
-        if spec is not None and spec.origin is not None:
+        if spec is not None and spec.origin and Path(spec.origin).is_file():
             return Path(spec.origin)
     raise LookupError(
         f"there is no agent {name!r}; the baselines are {', '.join(names())}, and a "

@@ -1,20 +1,26 @@
-"""What an agent is, and the loop that lets one crawl."""
+"""What an agent is, and the loop that lets one crawl; `baselines.fleet` has many."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import gymnasium as gym
 import numpy as np
 
 from gym_webforage.envs import ForageEnv
+from gym_webforage.envs.fleet import FleetAECEnv
 from gym_webforage.metrics import NOVEL, count_relevant, summary
+from gym_webforage.world import World
+from gym_webforage.world import layout as L
 from gym_webforage.world.rules import parse_budget
 
 Observation = Mapping[str, np.ndarray]
 Info = Mapping[str, Any]
+State = dict[str, Any]
+"""An agent's memory by name: arrays, numbers and text."""
 
 
 class Transition(NamedTuple):
@@ -54,6 +60,32 @@ class Agent(Protocol):
     def learn(self, transition: Transition) -> None:
         """Take in what a step has brought; called after every step."""
 
+    # For fleets only: those whose foragers divide, and those that keep checkpoints.
+
+    def divide(self, rng: np.random.Generator) -> Self:
+        """Return a child, which may take over a part of what this agent has."""
+        raise TypeError(f"{type(self).__name__} does not divide")
+
+    def save(self) -> State:
+        """Return all that the next choices depend on."""
+        raise TypeError(f"{type(self).__name__} cannot be saved")
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned, in a new object of the same maker."""
+        raise TypeError(f"{type(self).__name__} cannot be loaded")
+
+
+def save_random(random: np.random.Generator) -> str:
+    """Return the state of a generator as text."""
+    return json.dumps(random.bit_generator.state)
+
+
+def load_random(text: str) -> np.random.Generator:
+    """Return a generator that goes on from a saved state."""
+    random = np.random.Generator(np.random.PCG64())
+    random.bit_generator.state = json.loads(text)
+    return random
+
 
 @dataclass(frozen=True)
 class Result:
@@ -76,7 +108,8 @@ class Result:
         """Which fetches found something, within the budget.
 
         Novel pages in News, relevant ones in Topic, targets in Spider. The last step
-        may end after the budget: what it found too late does not count.
+        may end after the budget: what it fetched too late does not count here, while
+        ``summary`` counts all of the last step.
         """
         return (self.events["flags"] & NOVEL > 0) & (self.used <= 1)
 
@@ -107,6 +140,38 @@ def forage_env(env: gym.Env[Any, Any]) -> ForageEnv:
     if not isinstance(inner, ForageEnv):
         raise TypeError(f"{env} is no environment of gym_webforage")
     return inner
+
+
+def world_of(env: Any) -> World:
+    """Return the world inside an environment, be it for one forager or a fleet."""
+    inner = env.unwrapped
+    return inner.world if isinstance(inner, ForageEnv) else fleet_env(env).fleet.world
+
+
+def fleet_env(env: Any) -> FleetAECEnv:
+    """Return the fleet's environment inside its wrappers."""
+    inner = env.unwrapped
+    if not isinstance(inner, FleetAECEnv):
+        raise TypeError(f"{env} is no fleet in turns of gym_webforage")
+    return inner
+
+
+def make_agent(
+    module: Any, make_env: Callable[[int | None], gym.Env[Any, Any]], seed: int
+) -> tuple[gym.Env[Any, Any], Agent]:
+    """Make an agent and the environment in the view that it wants.
+
+    ``make_env`` takes the number of slots. A module that trains in ``make`` should say
+    which view it wants by a ``slots`` of its own, else it may be made twice.
+    """
+    slots = getattr(module, "slots", None)
+    env = make_env(slots)
+    agent = module.make(env, seed)
+    wanted = getattr(agent, "slots", None)
+    if wanted != slots:
+        env = make_env(wanted)
+        agent = module.make(env, seed)
+    return env, agent
 
 
 def run_episode(
@@ -148,40 +213,40 @@ def run_episode(
         terminated=terminated,
         truncated=truncated,
         events=events,
-        used=_used(inner, events["time"]),
-        summary=_summary(inner, events),
+        used=_used(inner.world, events["time"]),
+        summary=summarize(inner.world, events),
     )
 
 
-def _used(env: ForageEnv, times: np.ndarray) -> np.ndarray:
+def _used(world: World, times: np.ndarray) -> np.ndarray:
     """Return the share of the budget that was used at the end of each fetch."""
-    time, fetches = parse_budget(env.rules.default_budget)
+    time, fetches = parse_budget(world.rules.default_budget)
     if fetches > 0:
         return np.arange(1, len(times) + 1) / fetches
-    return (times - env.world.start) / time
+    return (times - world.start) / time
 
 
-def _summary(
-    env: ForageEnv, events: Mapping[str, np.ndarray]
+def summarize(
+    world: World, events: Mapping[str, np.ndarray]
 ) -> dict[str, float | int | None]:
-    world, rules = env.world, env.rules
+    """Return all metrics of a whole run."""
+    rules = world.rules
     fetches = parse_budget(rules.default_budget)[1]
-    assert env.episode is not None
     relevant = count_relevant(
-        env.trace,
-        kind=env.kind,
+        world.trace,
+        kind=rules.kind,
         time=world.start,
-        site=env.episode.site,
-        topic=env.episode.topic,
+        site=int(world.ints[L.SITE]),
+        topic=world.topic,
         threshold=rules.threshold,
         by_label=rules.relevance == "label",
     )
     return summary(
         events,
-        env.trace,
+        world.trace,
         start=world.start,
         end=world.clock,
-        kind=env.kind,
+        kind=rules.kind,
         total_relevant=relevant,
         budget=fetches if fetches > 0 else None,
     )

@@ -33,8 +33,9 @@ from gym_webforage.metrics import shown_versions
 from gym_webforage.world import World
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import i32, i64, u8
-from gym_webforage.world.kernels import is_alive, is_page, relevance, version_at
+from gym_webforage.world.focused import relevance
 from gym_webforage.world.ledger import find
+from gym_webforage.world.pages import is_alive, is_page, version_at
 
 UNREACHABLE = 2**30
 

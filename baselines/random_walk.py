@@ -18,7 +18,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    State,
+    load_random,
+    save_random,
+)
 
 
 @dataclass
@@ -36,6 +43,18 @@ class RandomWalk(Agent):
     def act(self, observation: Observation, info: Info) -> int:
         """Draw a URL."""
         return int(self.random.choice(info["action_set"]))
+
+    def divide(self, rng: np.random.Generator) -> RandomWalk:
+        """Return another one, with a stream of its own."""
+        return RandomWalk(np.random.default_rng(int(rng.integers(2**63))))
+
+    def save(self) -> State:
+        """Return the state of its chance."""
+        return {"random": save_random(self.random)}
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.random = load_random(state["random"])
 
 
 def make(env: gym.Env[Any, Any], seed: int) -> Agent:

@@ -9,25 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 import baselines
-from benchmarks.runs import (
-    Job,
-    Row,
-    agent_name,
-    checksum,
-    read_row,
-    run_all,
-    write_whole,
-)
+from benchmarks.runs import Job, agent_name, checksum
 from benchmarks.standings import ORACLE, RANDOM, rank, report, show
 from benchmarks.tasks import QUICK, TASKS, Task
+from benchmarks.work import make_missing, one_thread, write_whole
 from gym_webforage import load_trace
 
 
@@ -40,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0, or 1 if a run failed, 130 after Ctrl-C.",
     )
     made.add_argument(
-        "--seeds", type=_positive, default=10, metavar="N", help="seeds a task (10)"
+        "--seeds", type=positive, default=10, metavar="N", help="seeds a task (10)"
     )
     made.add_argument(
         "--tasks",
@@ -70,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--workers",
-        type=_positive,
+        type=positive,
         default=min(2, os.cpu_count() or 1),
         metavar="N",
         help="processes (2)",
@@ -88,7 +79,8 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a positive number of a command line."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
@@ -114,36 +106,6 @@ def warm_up(tasks: Sequence[Task]) -> None:
         env.step(int(info["action_set"][0]))
 
 
-@contextmanager
-def progress(console: Console, total: int) -> Iterator[Callable[[Job, Row], None]]:
-    """Show how far it is: a bar on a terminal, lines elsewhere."""
-    count = 0
-
-    def line(job: Job, row: Row) -> str:
-        nonlocal count
-        count += 1
-        outcome = "failed"
-        if row["status"] == "done":
-            outcome = f"{row['result']['found']:,} {job.task.finds}"
-        seconds = row["timing"]["wall_seconds"]
-        run = f"{job.task.id}, {job.name}, seed {job.seed}"
-        return f"[{count}/{total}] {run}: {outcome} ({seconds:.1f} s)"
-
-    if not console.is_terminal:
-        yield lambda job, row: print(line(job, row), flush=True)
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress("{task.description}", *columns, console=console) as bar:
-        shown = bar.add_task("runs", total=total)
-
-        def advance(job: Job, row: Row) -> None:
-            if row["status"] == "failed":
-                bar.console.print(line(job, row), style="red", markup=False)
-            bar.update(shown, advance=1, description=f"{job.task.id}, {job.name}")
-
-        yield advance
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     described = parser()
@@ -154,7 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in given.tasks:
             if name not in names and f"quick-{name}" not in names:
                 described.error(f"there is no task {name!r}: {', '.join(names)}")
-        tasks = tuple(t for t in tasks if t.id.removeprefix("quick-") in given.tasks)
+        tasks = tuple(
+            task
+            for task in tasks
+            if {task.id, task.id.removeprefix("quick-")} & set(given.tasks)
+        )
     agents = [*(given.agents or baselines.names()), RANDOM, ORACLE, *given.agent]
     agents = list(dict.fromkeys(agents))
     for agent in agents:
@@ -165,9 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [agent_name(agent) for agent in agents]
     if len(set(names)) < len(names):
         described.error(f"two agents have the same name: {', '.join(names)}")
-    # Workers inherit these; small networks run fastest with one thread a process.
-    for library in ("OMP", "MKL", "OPENBLAS"):
-        os.environ[f"{library}_NUM_THREADS"] = "1"
+    one_thread()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     return compete(
         tasks,
@@ -192,32 +156,17 @@ def compete(
 ) -> int:
     """Make the runs that are missing, print and write the leaderboard."""
     folder = out / "rows"
-    folder.mkdir(parents=True, exist_ok=True)
     console.print("Preparing the traces (the first time takes some seconds) ...")
-    jobs = plan(tasks, agents, seeds)
-    if fresh:
-        for job in jobs:
-            job.file(folder).unlink(missing_ok=True)
-    rows = {job: read_row(job, folder) for job in jobs}
-    missing = [
-        job for job, row in rows.items() if row is None or row["status"] != "done"
-    ]
-    kept = len(jobs) - len(missing)
-    if kept:
-        console.print(f"{kept} of {len(jobs)} runs are there already, in {folder}")
-    try:
-        if missing:
-            warm_up(tasks)
-            with progress(console, len(missing)) as done:
-                run_all(missing, folder, workers, done)
-    except KeyboardInterrupt:
-        console.print(
-            f"\nStopped. Finished runs are kept in {folder}; the same command (without "
-            "--fresh) continues.",
-            soft_wrap=True,
-        )
+    found = make_missing(
+        plan(tasks, agents, seeds),
+        folder,
+        workers=workers,
+        fresh=fresh,
+        console=console,
+        prepare=lambda: warm_up(tasks),
+    )
+    if found is None:
         return 130
-    found = [row for job in jobs if (row := read_row(job, folder)) is not None]
     by_task = {
         task: rank([row for row in found if row["task"]["id"] == task.id])
         for task in tasks

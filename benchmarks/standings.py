@@ -14,8 +14,8 @@ from scipy import stats
 
 import baselines
 import gym_webforage
-from benchmarks.runs import Row
 from benchmarks.tasks import Task
+from benchmarks.work import Row
 
 RANDOM, ORACLE = "random_walk", "oracle"  # the ends of the scale
 NONE = "-"
@@ -196,7 +196,7 @@ def report(by_task: dict[Task, list[Standing]], rows: Sequence[Row]) -> str:
     seeds = len({row["seed"] for row in rows})
     parts = [
         "# Leaderboard",
-        f"gym_webforage {gym_webforage.__version__}, {_commit()}; seeds 0 to "
+        f"gym_webforage {gym_webforage.__version__}, {commit()}; seeds 0 to "
         f"{seeds - 1}, split `test`.",
         LEGEND,
     ]
@@ -213,7 +213,7 @@ def report(by_task: dict[Task, list[Standing]], rows: Sequence[Row]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _commit() -> str:
+def commit() -> str:
     """Name the checkout's commit."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:

@@ -248,7 +248,7 @@ def test_td_learns_from_all_steps_but_a_paths_first() -> None:
 
 
 def test_weights_that_explode_stay_numbers() -> None:
-    # To and fro between opposite states of length 10: each error is the next one's
+    # Back and forth between opposite states of length 10: each error is the next one's
     # cause, about 18 times as large.
     rows = np.array([[10.0] * 50, [-10.0] * 50], np.float32)
     weights, way, old = np.ones(50), np.ones(1), np.zeros(50)

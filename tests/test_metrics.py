@@ -123,6 +123,9 @@ def test_windows(events, trace):
         "age_hours": [0, 0, 1 / 2],
         "freshness_all": [1 / 2, 1 / 3, 1 / 3],
         "age_hours_all": [0, 0, 2 / 3],
+        # All are of the last day.
+        "freshness_day": [1 / 2, 1 / 3, 1 / 3],
+        "age_hours_day": [0, 0, 2 / 3],
     }
     assert found.keys() == expected.keys()
     for name, values in expected.items():
@@ -150,6 +153,13 @@ def test_a_page_that_shows_old_content_again_is_current(trace):
     assert metrics.freshness(events, trace, 2 * HOUR) == (1, 0)
     assert metrics.freshness(events, trace, 4 * HOUR) == (0, 1)
     assert metrics.freshness(events, trace, 6 * HOUR) == (1, 0)
+
+
+def test_only_the_young_count(events, trace):
+    # At 5 h a's version 1 (of 2 h) and b (of 1 h) are held; version 2 is shown.
+    for hours, expected in ((5, (1 / 2, 1 / 2)), (4, (0, 1)), (1, (None, None))):
+        found = metrics.freshness(events, trace, 5 * HOUR, younger=hours * HOUR)
+        assert found == expected
 
 
 def test_nothing_is_found_before_the_end_of_its_step(events, trace):

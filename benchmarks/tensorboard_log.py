@@ -1,0 +1,122 @@
+"""Runs in TensorBoard: how a crawl or a fleet went over simulated time.
+
+``log_run`` takes what `run_fleet` or `run_episode` returns; ``make tensorboard`` shows
+it. Steps are simulated minutes since the start, and wall times are simulated as well,
+so that the *wall* axis shows the dates of the recording.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.reproduce.course import Array, course
+from benchmarks.reproduce.ground import territory
+from gym_webforage.trace import Trace
+
+# Tags, and the columns of a run's course behind them.
+SCALARS = {
+    "reward": "window_reward",
+    "efficiency/download": "window_download_efficiency",
+    "efficiency/sent": "window_sent_efficiency",
+    "found/relevant": "window_relevant",
+    "found/urls": "window_found_urls",
+    "documents/freshness": "window_freshness",
+    "documents/age_hours": "window_age_hours",
+    "documents/lag_hours": "window_lag_hours",
+    "fleet/population": "window_population",
+    "fleet/weight_norm": "window_weight_norm",
+}
+PICTURE = "territory"
+
+
+def log_run(
+    logdir: Path | str,
+    result: Any,
+    trace: Trace,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    hours: float = 3.0,
+    norms: Any = (),
+) -> None:
+    """Log a run of News.
+
+    Args:
+        logdir: A folder for this run alone.
+        result: What `run_fleet` or `run_episode` returned.
+        trace: What was crawled.
+        start: The clock at the run's start; a fleet's result knows it.
+        end: The clock at its end.
+        hours: The length of the windows.
+        norms: Lengths of weight vectors as (time, length), if they were taken.
+    """
+    run = _Run(result, start, end)
+    series = course(run, trace, run.founders, norms, hours)
+    log_series(logdir, series, start=run.start)
+
+
+def log_series(
+    logdir: Path | str, series: Mapping[str, Array], *, start: int, title: str = ""
+) -> None:
+    """Log what was kept of a run's course; ``start`` is when it began, in ms.
+
+    What was logged in this folder before is replaced.
+    """
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    for old in Path(logdir).glob("events.out.tfevents.*"):
+        old.unlink()
+    minutes = np.round(series["window_end"] / 60_000).astype(np.int64)
+    seconds = (start + series["window_end"]) / 1000
+    with SummaryWriter(str(logdir)) as writer:
+        for tag, column in SCALARS.items():
+            for step, wall, value in zip(
+                minutes.tolist(),
+                seconds.tolist(),
+                np.asarray(series[column], np.float64).tolist(),
+                strict=True,
+            ):
+                if math.isfinite(value):
+                    writer.add_scalar(tag, value, step, walltime=wall)
+        figure = territory(series, title or f"Forager {int(series['ground_forager'])}")
+        canvas: Any = figure.canvas
+        canvas.draw()
+        picture = np.asarray(canvas.buffer_rgba())[:, :, :3]
+        writer.add_image(
+            PICTURE,
+            picture,
+            int(minutes[-1]),
+            walltime=float(seconds[-1]),
+            dataformats="HWC",
+        )
+
+
+class _Run:
+    """A run of either loop, as `course` takes it."""
+
+    def __init__(self, result: Any, start: int | None, end: int | None) -> None:
+        self.events = result.events
+        empty = {name: np.zeros(0) for name in ("time", "forager", "score")}
+        self.history = getattr(result, "history", empty)
+        self.births = list(getattr(result, "births", ()))
+        self.deaths = list(getattr(result, "deaths", ()))
+        start = getattr(result, "start", None) if start is None else start
+        end = getattr(result, "end", None) if end is None else end
+        if start is None or end is None:
+            raise ValueError(
+                "start and end are not in this result; give them: "
+                "env.unwrapped.world.start and .clock"
+            )
+        self.start, self.end = start, end
+
+    @property
+    def founders(self) -> int:
+        """How many began; children have the numbers after theirs."""
+        children = [int(birth[2]) for birth in self.births]
+        seen = int(self.events["forager"].max(initial=0)) + 1
+        return min(children, default=seen)

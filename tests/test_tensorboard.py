@@ -1,0 +1,84 @@
+"""Runs that are logged for TensorBoard, read back."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import baselines
+import gym_webforage  # noqa: F401  registers the environments
+from baselines.agent import run_episode
+from baselines.fleet import run_fleet
+from benchmarks.reproduce.course import course
+from benchmarks.reproduce.fleets import Norms
+from benchmarks.tensorboard_log import PICTURE, SCALARS, log_run
+from gym_webforage import fleet_v0, metrics
+
+pytest.importorskip("torch")
+# TensorBoard's own reader makes arrays in an old way.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def read(folder: Path) -> Any:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0})
+    return events.Reload()
+
+
+def test_a_fleet(tmp_path: Path) -> None:
+    env = fleet_v0.env(
+        "synthetic-small-v0", population="score", slots=None, budget="7h", split="all"
+    )
+    inner: Any = env.unwrapped
+    norms = Norms(lambda: inner.fleet.world.clock)
+    result = run_fleet(env, baselines.load("weblog_td"), seed=1, on_step=norms)
+    for _ in range(2):  # the second takes the first one's place
+        log_run(tmp_path, result, inner.crew.trace, norms=norms.rows)
+    assert len(list(tmp_path.iterdir())) == 1
+
+    series = course(result, inner.crew.trace, 2, norms.rows)
+    assert len(series["window_reward"]) == 3  # 3 h, 3 h and the rest
+    events = read(tmp_path)
+    for tag, column in SCALARS.items():
+        values = series[column]
+        there = np.isfinite(values)
+        found = events.Scalars(tag) if there.any() else []
+        assert [x.value for x in found] == pytest.approx(values[there].tolist()), tag
+    found = events.Scalars("reward")
+    assert sum(x.value for x in found) == pytest.approx(result.reward)
+    minutes = round((result.end - result.start) / 60_000)
+    assert [x.step for x in found] == [180, 360, minutes]
+    assert found[0].wall_time == pytest.approx(result.start / 1000 + 3 * 3600)
+    assert {x.value for x in events.Scalars("fleet/population")} >= {2}
+    assert all(x.value > 0 for x in events.Scalars("fleet/weight_norm"))
+
+    from matplotlib.image import imread
+
+    [picture] = events.Images(PICTURE)
+    pixels = imread(io.BytesIO(picture.encoded_image_string), format="png")
+    assert pixels.shape == (picture.height, picture.width, 3)
+    assert pixels.std() > 0.02  # something is on it
+
+
+def test_a_single_crawler(tmp_path: Path) -> None:
+    env = gym.make(
+        "WebForage/News-v0", trace="synthetic-small-v0", slots=None, budget="4h"
+    )
+    result = run_episode(env, baselines.load("random_walk").make(env, 1), seed=1)
+    inner: Any = env.unwrapped
+    with pytest.raises(ValueError, match="start and end"):
+        log_run(tmp_path / "none", result, inner.trace)
+    span = {"start": inner.world.start, "end": inner.world.clock}
+    log_run(tmp_path / "one", result, inner.trace, **span, hours=1)
+    events = read(tmp_path / "one")
+    found = [x.value for x in events.Scalars("found/relevant")]
+    assert len(found) in (4, 5)
+    assert sum(found) == metrics.count(result.events, metrics.NOVEL)
+    assert {x.value for x in events.Scalars("fleet/population")} == {1}
+    assert "fleet/weight_norm" not in events.Tags()["scalars"]
