@@ -12,15 +12,21 @@ export OPENBLAS_NUM_THREADS := 1
 # The pinned pyright is the one we want; do not ask for the newest.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help leaderboard test test-all lint bench format clean
+.PHONY: help leaderboard reproduce tensorboard test test-all lint bench format clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
-	@echo '  ARGS="..." is passed on to leaderboard, bench, test and test-all'
+	@echo '  ARGS="..." is passed on to the commands that run something'
 
 leaderboard: $(READY) ## run the baselines on the tasks and rank them
 	$(BIN)/python -m benchmarks.leaderboard $(ARGS)
+
+reproduce: $(READY) ## run the experiments of all papers anew and write reports
+	$(BIN)/python -m benchmarks.reproduce all $(ARGS)
+
+tensorboard: $(READY) ## open TensorBoard on runs/ (or ARGS="--logdir DIR")
+	$(BIN)/tensorboard --logdir runs $(ARGS)
 
 test: lint ## check style and types, run all but the slow tests
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)

@@ -76,13 +76,19 @@ def agent_name(agent: str) -> str:
 def checksum(*agents: str) -> str:
     """Return a checksum of the code that a run depends on.
 
-    That is the package, the agents' files and what baselines share.
+    That is the package (but not how traces are recorded, nor its command line), the
+    agents' files and what baselines share.
     """
     home = Path(gym_webforage.__file__).parent
+    package = [
+        file
+        for file in sorted(home.rglob("*.py"))
+        if file.relative_to(home).parts[0] not in ("cli", "record")
+    ]
     total = hashlib.sha256()
     loops = [baselines.FOLDER / f"{name}.py" for name in baselines.LOOPS]
     shared = [*loops, *sorted(baselines.FOLDER.glob("_*.py"))]
     own = [baselines.find(agent) for agent in agents]
-    for file in [*sorted(home.rglob("*.py")), *shared, *own]:
+    for file in [*package, *shared, *own]:
         total.update(file.read_bytes())
     return total.hexdigest()[:20]

@@ -29,8 +29,9 @@ fetches to x            fetches until x % of all relevant documents were found
 ======================  =============================================================
 
 Freshness and age are over the newest found version of each URL; those ending in ``all``
-are over every version ever found, which sinks towards 0 on pages that keep changing. A
-document is found when it is sent, at the end of its step.
+are over every version ever found, which sinks towards 0 on pages that keep changing,
+and those ending in ``day`` (windows only) over versions published in the last 24 hours.
+A document is found when it is sent, at the end of its step.
 
 Reference: Zs. Palotai, Cs. Farkas, A. Lőrincz, "Selection in scale-free small world",
 Table 1. Found URLs exceed the relevant documents tenfold there, so all downloaded URLs
@@ -158,8 +159,12 @@ def windows(
         found["sent_efficiency"] = found["relevant"] / found["sent"]
         found["relative_found_url"] = found["found_urls"] / found["downloaded"]
     held = finds(events)
-    for ending, every in (("", False), ("_all", True)):
-        both = [_freshness(trace, *held, int(time), every) for time in ends]
+    for ending, every, younger in (
+        ("", False, None),
+        ("_all", True, None),
+        ("_day", True, 24 * HOUR),
+    ):
+        both = [_freshness(trace, *held, int(time), every, younger) for time in ends]
         for name, values in zip(
             ("freshness", "age_hours"), zip(*both, strict=True), strict=True
         ):
@@ -207,14 +212,20 @@ def step_end(events: Events) -> Array:
 
 
 def freshness(
-    events: Events, trace: Trace, time: int, *, every: bool = False
+    events: Events,
+    trace: Trace,
+    time: int,
+    *,
+    every: bool = False,
+    younger: int | None = None,
 ) -> tuple[float | None, float | None]:
     """Return freshness and mean age in hours, at ``time``, of what was found by then.
 
     Over the newest found version of each URL or, with ``every``, over all versions
-    found. Both are None while nothing is found.
+    found; with ``younger`` only of documents published less than so many milliseconds
+    ago. Both are None while nothing is found.
     """
-    return _freshness(trace, *finds(events), time, every)
+    return _freshness(trace, *finds(events), time, every, younger)
 
 
 def finds(events: Events) -> tuple[Array, Array]:
@@ -224,9 +235,16 @@ def finds(events: Events) -> tuple[Array, Array]:
 
 
 def _freshness(
-    trace: Trace, versions: Array, found_at: Array, time: int, every: bool
+    trace: Trace,
+    versions: Array,
+    found_at: Array,
+    time: int,
+    every: bool,
+    younger: int | None,
 ) -> tuple[float | None, float | None]:
     held = np.unique(versions[found_at <= time])  # in order of URL, then of time
+    if younger is not None:
+        held = held[trace.version_published[held] > time - younger]
     if not every:
         url = trace.version_url[held]
         held = held[np.append(url[1:] != url[:-1], True)[: len(held)]]

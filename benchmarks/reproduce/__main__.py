@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from rich.console import Console
 import gym_webforage
 from benchmarks.leaderboard import positive
 from benchmarks.reproduce import evolution, selection
-from benchmarks.reproduce.fleets import FleetRun
+from benchmarks.reproduce.fleets import CHECKPOINTS, FleetRun
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
 from benchmarks.work import make_missing, one_thread, write_whole
@@ -123,6 +124,8 @@ def reproduce(
     experiment = paper.Experiment(settings)
     runs = experiment.runs()
     folder = out / "rows"
+    if fresh:
+        shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     rows = make_missing(
         runs,
         folder,

@@ -104,8 +104,8 @@ def course(
         found[f"{name}_active"] = division.active
         found[f"{name}_contribution"] = division.contribution
     points = fleet_metrics.starting_points(events, path)
-    for name in ("time", "index", "new"):
-        found[f"starts_{name}"] = points[name] - (start if name == "time" else 0)
+    found["starts_time"] = points["time"] - start
+    found["starts_index"], found["starts_new"] = points["index"], points["new"]
 
     oldest = _oldest_alive(run)
     ground = fleet_metrics.territory(

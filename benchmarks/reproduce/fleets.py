@@ -25,6 +25,7 @@ from gym_webforage.world.rules import parse_duration
 
 FOUNDERS = 2
 MAX_BIRTHS = 4096  # more than were ever seen, so that only the cap limits a population
+CHECKPOINTS = "checkpoints"  # beside the folder of rows
 KINDS = {
     "weblog": "WL",
     "linear_td": "RL",
@@ -121,7 +122,7 @@ class FleetRun(Work):
             split="all",
             **dict(self.rules),
         )
-        checkpoint = folder.parent / "checkpoints" / self.name
+        checkpoint = folder.parent / CHECKPOINTS / self.name
         inner: Any = env.unwrapped
         norms = Norms(lambda: inner.fleet.world.clock)
         result = run_fleet(

@@ -229,7 +229,7 @@ def bands(runs: Mapping[str, Series]) -> Figure:
     figure = make_figure(8, len(runs) * (1.5 + 0.045 * min(tallest, 70)) + 0.3)
     panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
     shades = LinearSegmentedColormap.from_list(
-        "scores", ["#1d2b3a", "#2f6db3", "#9cc4e4", "#fdf3dc"]
+        "scores", ["#1d2b3a", "#2f6db3", "#a9cbe6", "#f3cf7e"]
     )
     drawn: Any = None
     for axes, (kind, one) in zip(panels, runs.items(), strict=True):
@@ -250,6 +250,7 @@ def bands(runs: Mapping[str, Series]) -> Figure:
         _plain(axes, kind, "", "forager, by birth")
         axes.grid(False)
         axes.set_ylim(len(score) - 0.5, -0.5)
+        axes.yaxis.get_major_locator().set_params(integer=True)
     panels[-1].set_xlabel("days", size=8.5, color=INK)
     bar = figure.colorbar(drawn, ax=list(panels), extend="both", aspect=30, pad=0.01)
     bar.set_label("score", size=8.5, color=INK)
@@ -269,7 +270,7 @@ def division(runs: Mapping[str, Series], days: float) -> Figure:
     figure = make_figure(4.6 * len(runs), 7.2)
     panels = figure.subplots(3, len(runs), sharey=True, squeeze=False)
     rows = (
-        ("exclusive", days, f"URLs of one forager alone, first {days:g} days"),
+        ("exclusive", days, f"URLs of one forager alone, first {days:.2g} days"),
         ("exclusive", np.inf, "URLs of one forager alone"),
         ("trajectories", np.inf, "two-step trajectories of one alone"),
     )

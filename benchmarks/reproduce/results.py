@@ -160,6 +160,26 @@ def verdict_matrix(columns: Mapping[str, Sequence[Claim]]) -> str:
     return left_markdown([["claim", *columns], *lines])
 
 
+def unchanged(
+    results: Results, pairs: Mapping[str, Sequence[tuple[FleetRun, FleetRun]]]
+) -> str:
+    """Name the variants whose runs are, fetch for fetch, those reported; "" if none.
+
+    Their verdicts can differ only because they have fewer seeds.
+    """
+    names = []
+    for name, both in pairs.items():
+        logs = [[results.values([run], "event_hash") for run in two] for two in both]
+        if logs and all(one and one == other for one, other in logs):
+            names.append(name)
+    if not names:
+        return ""
+    return (
+        f"No evidence from {', '.join(names)}: on this trace these runs are, fetch for "
+        "fetch, the reported ones, and verdicts differ only by the number of seeds."
+    )
+
+
 def left_markdown(cells: list[list[str]]) -> str:
     """Write a table of text in Markdown."""
     lines = [cells[0], ["---"] * len(cells[0]), *cells[1:]]

@@ -1,7 +1,9 @@
 """Whether a claim holds, told from a handful of runs by Student's t intervals.
 
-Every rule was fixed before the first run: the claimed side or range is compared with
-the 95 % interval, and what the interval does not decide cannot be told.
+The claimed side or range is compared with the 95 % interval, and what the interval does
+not decide cannot be told. Limits, such as what counts as similar, are conventions of
+ours, since the papers give none; reports show the interval, so others can be tried.
+Claims are judged one by one, without a correction for their number.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gym_webforage.trace import Trace
 
 TOP = 5  # labels and sites that are shown
+MOST_COMPARED = 500_000  # versions; comparing the states of more takes too long
 
 
 def info(
@@ -57,9 +58,22 @@ def describe(trace: Trace) -> dict[str, Any]:
         "counts": {key.replace(" ", "_"): n for key, n in trace.counts.items()},
         "top_sites": _top(trace.sites, trace.url_site),
         "top_labels": _top(trace.labels, trace.url_label),
+        "states": _states(trace),
         "digest": trace.digest,
         "path": str(trace.path) if trace.path else None,
     }
+
+
+def _states(trace: Trace) -> dict[str, Any] | None:
+    """Return how the states were made, and how many of them are alike."""
+    known = trace.meta.get("states")
+    if known is not None or not 0 < len(trace.version_state) <= MOST_COMPARED:
+        return known
+    if not trace.states:
+        return None
+    from gym_webforage.trace.text import saturation
+
+    return {"saturation": saturation(trace)}
 
 
 def _top(names: Any, owners: np.ndarray) -> dict[str, int]:
@@ -82,6 +96,20 @@ def _structure(trace: Trace) -> dict[str, Any]:
 
 
 # --- on a terminal
+
+
+def _states_line(length: int, states: dict[str, Any] | None) -> str:
+    if not length:
+        return "none"
+    method = (states or {}).get("method")
+    line = f"{length} numbers" + (f" by {method}" if method else "")
+    alike = (states or {}).get("saturation")
+    if not alike:
+        return line
+    return (
+        f"{line}; {alike['distinct']:.0%} of the versions' states are distinct, "
+        f"{alike['most common']:.0%} are the same one"
+    )
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -114,7 +142,7 @@ def _show(facts: dict[str, Any]) -> None:
         ("labels", _with_top(counts["labels"], facts["top_labels"])),
         ("targets", f"{counts['targets']:,}"),
         ("tokens", f"{counts['tokens']:,}"),
-        ("state length", str(counts["states"])),
+        ("states", _states_line(counts["states"], facts["states"])),
         ("digest", facts["digest"]),
         ("stored in", facts["path"] or "memory"),
     ):
