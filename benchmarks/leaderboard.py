@@ -74,6 +74,12 @@ def parser() -> argparse.ArgumentParser:
         help="where rows and report go (runs/leaderboard)",
     )
     made.add_argument(
+        "--logdir",
+        default="",
+        metavar="DIR",
+        help="also log the runs that are made for TensorBoard, below DIR",
+    )
+    made.add_argument(
         "--fresh", action="store_true", help="make all runs anew, finished or not"
     )
     return made
@@ -86,12 +92,14 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def plan(tasks: Sequence[Task], agents: Sequence[str], seeds: int) -> list[Job]:
+def plan(
+    tasks: Sequence[Task], agents: Sequence[str], seeds: int, logdir: str = ""
+) -> list[Job]:
     """Return all runs; this loads the traces, and makes those that are not there."""
     digests = {task.trace: load_trace(task.trace).digest for task in tasks}
     codes = {agent: checksum(agent) for agent in agents}
     return [
-        Job(task, agent, seed, digests[task.trace], codes[agent])
+        Job(task, agent, seed, digests[task.trace], codes[agent], logdir)
         for task in tasks
         for seed in range(seeds)
         for agent in agents
@@ -141,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out=given.out,
         fresh=given.fresh,
         console=console,
+        logdir=given.logdir,
     )
 
 
@@ -153,12 +162,13 @@ def compete(
     out: Path,
     fresh: bool,
     console: Console,
+    logdir: str = "",
 ) -> int:
     """Make the runs that are missing, print and write the leaderboard."""
     folder = out / "rows"
     console.print("Preparing the traces (the first time takes some seconds) ...")
     found = make_missing(
-        plan(tasks, agents, seeds),
+        plan(tasks, agents, seeds, logdir),
         folder,
         workers=workers,
         fresh=fresh,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import baselines
 import gym_webforage
-from baselines.agent import make_agent, run_episode
+from baselines.agent import forage_env, make_agent, run_episode
 from benchmarks.tasks import Task
 from benchmarks.work import Row, Work
 
@@ -22,6 +22,7 @@ class Job(Work):
     seed: int
     digest: str  # of the trace
     code: str  # see `checksum`
+    logdir: str = ""  # where TensorBoard's files go; no part of what a run depends on
 
     @property
     def key(self) -> Row:
@@ -53,6 +54,19 @@ class Job(Work):
         """Make the run."""
         env, agent = make_agent(baselines.load(self.agent), self.task.make, self.seed)
         result = run_episode(env, agent, seed=self.seed)
+        if self.logdir:
+            from benchmarks.tensorboard_log import log_run
+
+            world = forage_env(env).world
+            hours = max(0.1, (world.clock - world.start) / 3_600_000 / 24)
+            log_run(
+                Path(self.logdir) / self.stem,
+                result,
+                world.trace,
+                start=world.start,
+                end=world.clock,
+                hours=min(3.0, hours),
+            )
         return {
             "privileged": bool(getattr(agent, "privileged", False)),
             "training_fetches": int(getattr(agent, "training_fetches", 0)),

@@ -297,3 +297,15 @@ def test_intervals_and_tables() -> None:
     assert interval([0.0, 1.0, 2.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
     text = markdown([["agent", "found"], ["a", "1"]])
     assert text == "| agent | found |\n| --- | ---: |\n| a | 1 |"
+
+
+def test_runs_can_be_watched_in_tensorboard(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logs = tmp_path / "logs"
+    options = ["--quick", "--seeds", "1", "--agents", "random_walk", "--workers", "1"]
+    places = ["--out", str(tmp_path / "out"), "--logdir", str(logs)]
+    assert main([*options, *places]) == 0
+    for task in ("news", "topic", "spider"):
+        found = EventAccumulator(str(logs / f"quick-{task}-random_walk-0")).Reload()
+        assert "reward" in found.Tags()["scalars"]

@@ -34,9 +34,10 @@ def territory(series: Mapping[str, Any], title: str) -> Figure:
     axes.add_collection(LineCollection(links, colors=faint, alpha=0.12, lw=0.6))
     moves, count = np.unique(ground.moves, axis=0, return_counts=True)
     width = 0.5 + 1.8 * np.sqrt(count / count.max(initial=1))
-    steps = LineCollection(list(place[moves]), colors=RED, alpha=0.35, lw=width)
-    steps.set_label("step")
-    axes.add_collection(steps)
+    if len(moves):  # a legend cannot show lines of which there are none
+        steps = LineCollection(list(place[moves]), colors=RED, alpha=0.35, lw=width)
+        steps.set_label("step")
+        axes.add_collection(steps)
     size = 12 + 60 * np.sqrt(ground.visits / max(8, ground.visits.max()))
     paid = ground.paid > 0
     style = {"edgecolors": "white", "linewidths": 0.5, "zorder": 3}
