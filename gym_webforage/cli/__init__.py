@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gym_webforage.cli import info, play, traces
+from gym_webforage.cli import info, play, record, traces
 
 app = typer.Typer(
     name="webforage",
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("info")(info.info)
 app.command("play")(play.play)
 app.add_typer(traces.app, name="trace")
+app.add_typer(record.app, name="record")
 
 
 def _show_version(asked: bool) -> None:

@@ -94,3 +94,48 @@ def _save(trace: Trace, out: Path, force: bool) -> None:
     with clear_errors(), stderr().status("writing"):
         save_trace(trace, out, overwrite=force)
     typer.echo(f"{trace} is in {out}")
+
+
+@app.command()
+def states(
+    trace: Annotated[str, typer.Argument(help="Name or path of a trace with text.")],
+    out: Out,
+    method: Annotated[
+        str, typer.Option(help="prtfidf, prtfidf-calibrated, svd or hashed.")
+    ] = "prtfidf-calibrated",
+    length: Annotated[int, typer.Option(min=2, help="Numbers in a state.")] = 50,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Learn from what was seen before this UTC time only."),
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Give the pages of a trace states made from their text, for News.
+
+    By default what was seen in the first third of the recording teaches the classes.
+    ``prtfidf`` is the news papers' classifier as printed, which gives most short pages
+    one and the same state; the others do not.
+
+    Example: webforage trace states mine-v0 --method svd --out mine-states-v0
+    """
+    from gym_webforage.trace import save_trace
+    from gym_webforage.trace.text import fit_states
+
+    check_out(out, force)
+    original = load(trace)
+    with clear_errors(), stderr().status("learning from the text"):
+        made = fit_states(
+            original, method=method, states=length, until=until, seed=seed
+        )
+        named = made.renamed(
+            out.name,
+            recorder=f"{made.meta.get('recorder') or ''}"
+            f"; webforage trace states --method {method} --seed {seed}".lstrip("; "),
+        )
+        save_trace(named, out, overwrite=force)
+    alike = made.meta["states"]["saturation"]
+    typer.echo(
+        f"{out}: {length} numbers a state, {alike['distinct']:.0%} of the versions' "
+        f"states are distinct, {alike['most common']:.0%} are the same one"
+    )

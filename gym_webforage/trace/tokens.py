@@ -12,13 +12,13 @@ _SOFT_HYPHEN = "\xad"
 
 
 def tokenise(text: str) -> list[str]:
-    """Return the words of ``text`` in order, in lower case.
+    r"""Return the words of ``text`` in order, in lower case.
 
     A word is an unbroken run of letters and digits of any script, 2 to 30 characters
     long, with at least one that is no digit. Composed and decomposed accents are the
     same word, and a soft hyphen does not divide one.
 
-    >>> tokenise("L'été à Zürich: 1848_info, 4x4 und Straßen\\xadbahn")
+    >>> tokenise("L'été à Zürich: 1848_info, 4x4 und Straßen\xadbahn")
     ['été', 'zürich', 'info', '4x4', 'und', 'straßenbahn']
     """
     if not text.isascii():
