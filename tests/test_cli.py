@@ -260,3 +260,13 @@ def test_help_loads_nothing_heavy():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_states_are_made_from_text(tmp_path):
+    out = tmp_path / "states-v0"
+    words = ["trace", "states", SMALL, "--out", out]
+    made = run(*words, "--method", "svd", "--length", 8)
+    assert made.exit_code == 0, made.output
+    facts = json.loads(run("info", out, "--no-structure", "--json").stdout)
+    assert facts["counts"]["states"] == 8 and facts["states"]["method"] == "svd"
+    refused(*words, "--method", "magic", "--force", says="svd")
