@@ -5,34 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import gymnasium as gym
 import numpy as np
 
 from gym_webforage.envs import ForageEnv
 from gym_webforage.envs.fleet import FleetAECEnv
-from gym_webforage.metrics import NOVEL, count_relevant, summary
+from gym_webforage.envs.run import Info, Observation, Transition, summarize
+from gym_webforage.metrics import NOVEL
 from gym_webforage.world import World
-from gym_webforage.world import layout as L
 from gym_webforage.world.rules import parse_budget
 
-Observation = Mapping[str, np.ndarray]
-Info = Mapping[str, Any]
 State = dict[str, Any]
 """An agent's memory by name: arrays, numbers and text."""
-
-
-class Transition(NamedTuple):
-    """One step: what was seen, done and found. ``info`` describes its end."""
-
-    observation: Observation
-    action: int
-    reward: float
-    next_observation: Observation
-    terminated: bool
-    truncated: bool
-    info: Info
 
 
 class Agent(Protocol):
@@ -224,29 +210,3 @@ def _used(world: World, times: np.ndarray) -> np.ndarray:
     if fetches > 0:
         return np.arange(1, len(times) + 1) / fetches
     return (times - world.start) / time
-
-
-def summarize(
-    world: World, events: Mapping[str, np.ndarray]
-) -> dict[str, float | int | None]:
-    """Return all metrics of a whole run."""
-    rules = world.rules
-    fetches = parse_budget(rules.default_budget)[1]
-    relevant = count_relevant(
-        world.trace,
-        kind=rules.kind,
-        time=world.start,
-        site=int(world.ints[L.SITE]),
-        topic=world.topic,
-        threshold=rules.threshold,
-        by_label=rules.relevance == "label",
-    )
-    return summary(
-        events,
-        world.trace,
-        start=world.start,
-        end=world.clock,
-        kind=rules.kind,
-        total_relevant=relevant,
-        budget=fetches if fetches > 0 else None,
-    )

@@ -160,7 +160,7 @@ def test_ctrl_c_still_prints_the_metrics(agent):
     ("words", "says"),
     [
         (["Nws"], "WebForage/News-v0"),
-        (["News", "--trace", "nowhere-v0"], "Known traces: synthetic"),
+        (["News", "--trace", "nowhere-v0"], "Known traces: "),
         (["News", "--trace", SMALL, "--agent", "nobody"], "built in are random, first"),
         (["News", "--trace", SMALL, "--agent", ".odd"], "there is no agent '.odd'"),
         (["News", "--agent", "json"], "make(env, seed)"),

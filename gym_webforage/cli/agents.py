@@ -6,23 +6,11 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gym_webforage.cli.common import fail
-
-
-class Transition(NamedTuple):
-    """One step: what was seen, done and found. ``info`` describes its end."""
-
-    observation: Any
-    action: int
-    reward: float
-    next_observation: Any
-    terminated: bool
-    truncated: bool
-    info: Any
 
 
 def legal_actions(observation: Any, info: Any) -> np.ndarray:

@@ -62,6 +62,7 @@ def play(
     from gym_webforage import envs
     from gym_webforage.cli.agents import agent_module, make_agent
     from gym_webforage.envs.forage import DEFAULTS
+    from gym_webforage.envs.run import summarize
 
     kind = _kind(env)
     _check_render(render)
@@ -95,7 +96,7 @@ def play(
         "seed": seed,
         "drawn": world.unwrapped.episode.describe(world.unwrapped.trace),
         **ended,
-        "metrics": _metrics(world.unwrapped),
+        "metrics": summarize(world.unwrapped.world, world.unwrapped.events()),
         "command": command,
     }
     if render is not None:
@@ -187,7 +188,7 @@ def _command(
 
 def _crawl(env: Any, agent: Any, start: Any, seed: int) -> dict[str, bool]:
     """Let the agent crawl to the end; say how it ended."""
-    from gym_webforage.cli.agents import Transition
+    from gym_webforage.envs.run import Transition
 
     terminated = truncated = interrupted = False
     learn = getattr(agent, "learn", None)
@@ -256,33 +257,6 @@ def _used(env: ForageEnv) -> float:
     time, fetches = parse_budget(env.rules.default_budget)
     world = env.world
     return world.fetches / fetches if time < 0 else (world.clock - world.start) / time
-
-
-def _metrics(env: ForageEnv) -> dict[str, float | int | None]:
-    from gym_webforage import metrics
-    from gym_webforage.world.rules import parse_budget
-
-    episode, world, rules = env.episode, env.world, env.rules
-    assert episode is not None
-    total = metrics.count_relevant(
-        env.trace,
-        kind=rules.kind,
-        time=world.start,
-        site=episode.site,
-        topic=episode.topic,
-        threshold=rules.threshold,
-        by_label=rules.relevance == "label",
-    )
-    fetches = parse_budget(rules.default_budget)[1]
-    return metrics.summary(
-        env.events(),
-        env.trace,
-        start=world.start,
-        end=world.clock,
-        kind=rules.kind,
-        total_relevant=total,
-        budget=fetches if fetches > 0 else None,
-    )
 
 
 # --- results
