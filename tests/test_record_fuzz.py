@@ -15,12 +15,14 @@ from gym_webforage.record.render import render
 from tests.record_samples import answer, build, page, read, record, zipped
 
 SPLICES = [
-    b"\0", b"\xff\xfe", b"\x1f\x8b\x08", b"WARC/1.0\r\n", b"\r\n\r\n", b"<", b">", b"</",
-    b"<a href=", b"<base href='//['>", b"<frame src=x>", b"<!--", b"]]>", b"&#x0;",
-    b"&#xD800;", b"<table><tr><a href=y>", b"<template>", b"<svg><a href=z>", b"%00",
+    b"\0", b"\xff\xfe", b"\x1f\x8b\x08", b"WARC/1.0\r\n", b"\r\n\r\n", b"<", b">",
+    b"</", b"<a href=", b"<base href='//['>", b"<frame src=x>", b"<!--", b"]]>",
+    b"&#x0;", b"&#xD800;", b"<table><tr><a href=y>", b"<template>", b"<svg><a href=z>",
+    b"%00",
     b"Content-Length: -1\r\n", b"Content-Length: 99999999999\r\n", b"\xed\xa0\x80",
-    b"Transfer-Encoding: chunked\r\n", b"Content-Encoding: gzip\r\n", b"\xc3", b"'", b'"',
-    b"<meta charset=utf-16>", b"<meta charset=hex>", b"<select><option>", b"\xee\x80\x80",
+    b"Transfer-Encoding: chunked\r\n", b"Content-Encoding: gzip\r\n", b"\xc3", b"'",
+    b'"', b"<meta charset=utf-16>", b"<meta charset=hex>", b"<select><option>",
+    b"\xee\x80\x80",
     b"<meta http-equiv=refresh content='0;url=http://[x'>", b"<frameset>", b"</body>",
     b"HTTP/1.1 302 Found\r\nLocation: //\r\n", b"<plaintext>", b"<h1><h2><a href=q>",
 ]  # fmt: skip
@@ -38,18 +40,21 @@ RECORDS = [
     page("", PAGES[0]),
     page("b", PAGES[2], version="1.1", date="2020-01-01T00:00:00.123456Z"),
     record("http://a.example/c", answer(b"", "301 Moved", Location="/d")),
-    record("http://a.example/e", answer(gzip.compress(PAGES[0]), Content_Encoding="gzip")),
+    record(
+        "http://a.example/e", answer(gzip.compress(PAGES[0]), Content_Encoding="gzip")
+    ),
     record(
         "http://a.example/f",
         answer(b"5\r\nhello\r\n0\r\n\r\n", Transfer_Encoding="chunked"),
     ),
     record("http://a.example/", b"", kind="revisit", WARC_Payload_Digest="sha1:X"),
     record("http://a.example/g", PAGES[0], kind="resource", Content_Type="text/html"),
-]  # fmt: skip
+]
 TEXTS = [
-    b"# Title\n\nSome [link](x.md) and ![alt](y.png)\n\n| a | b |\n|---|---|\n| c | d |\n",
-    b"Title\n=====\n\nA `link <x.rst>`_ and :doc:`y`\n\n.. toctree::\n\n   z\n\n.. note:: q\n",
-]  # fmt: skip
+    b"# Title\n\nSome [link](x.md) and ![alt](y.png)\n\n| a | b |\n|---|---|\n| c | d",
+    b"Title\n=====\n\nA `link <x.rst>`_ and :doc:`y`\n\n.. toctree::\n\n   z\n\n"
+    b".. note:: q\n",
+]
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -123,6 +128,6 @@ def test_mutated_markdown_and_rst() -> None:
         for markup, text in zip(("markdown", "rst"), TEXTS, strict=True):
             try:
                 parse_page(render(mutated(text, chance), markup).encode(), "http://a/")
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 # docutils has bugs of its own; the batch parser counts such pages.
                 assert markup == "rst", error

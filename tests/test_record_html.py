@@ -46,7 +46,9 @@ def test_words_of_neighbouring_elements_stay_apart() -> None:
 
 
 def test_script_style_and_comments_are_no_words() -> None:
-    html = "<script>var x = '<a href=no>no</a>'</script><style>p{}</style><!-- no -->yes"
+    html = (
+        "<script>var x = '<a href=no>no</a>'</script><style>p{}</style><!-- no -->yes"
+    )
     page = parsed(html)
     assert page.body == ["yes"]
     assert not page.links
@@ -90,7 +92,9 @@ def test_repeated_links_are_one_and_own_links_none() -> None:
 
 def test_links_that_are_no_pages() -> None:
     notes = Notes()
-    html = "<a href=mailto:x@y>m</a><a href='javascript:x()'>j</a><a href='http://['>b</a>"
+    html = (
+        "<a href=mailto:x@y>m</a><a href='javascript:x()'>j</a><a href='http://['>b</a>"
+    )
     assert not parsed(html, notes=notes).links
     assert notes.counts == {"bad link": 1}
 
@@ -183,7 +187,7 @@ def test_markdown() -> None:
 
 def test_restructured_text() -> None:
     text = (
-        "Head\n====\n\nSee `that <other.html>`_, :doc:`guide/first` and :func:`run`.\n\n"
+        "Head\n====\n\nSee `that <other.html>`_, :doc:`guide/first`, :func:`run`.\n\n"
         ".. toctree::\n   :maxdepth: 1\n\n   intro\n   The API <api>\n\n"
         ".. versionadded:: 3\n   news\n\n.. include:: /etc/passwd\n\n"
         ".. raw:: html\n\n   <a href=raw>raw</a>\n"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gym_webforage.record import Builder
 
 app = typer.Typer(
-    help="Record the real web: WARC files, a folder, a git repository.",
+    help="Record the real web: WARC files, a folder, a git repository, live.",
     no_args_is_help=True,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from gym_webforage.cli.common import INTERRUPTED, check_out, clear_errors, stderr
+from gym_webforage.cli.common import (
+    INTERRUPTED,
+    check_out,
+    clear_errors,
+    fail,
+    stderr,
+)
 
 if TYPE_CHECKING:
     from gym_webforage.record import Builder, Options
@@ -183,6 +190,7 @@ def record(
         recorder: The command, for the trace's card.
         collect: Gives all captures to a builder.
     """
+    _check_installed()
     from gym_webforage import __version__
     from gym_webforage.record import Builder
     from gym_webforage.trace import save_trace
@@ -204,6 +212,15 @@ def record(
             finally:
                 builder.close()
     _summarise(trace, common["out"], builder)
+
+
+def _check_installed() -> None:
+    for needed in ("fastwarc", "resiliparse", "markdown_it", "docutils"):
+        if importlib.util.find_spec(needed) is None:
+            fail(
+                f'recording needs {needed}: pip install "gym-webforage[record]", or '
+                'from a checkout pip install -e ".[record]"'
+            )
 
 
 def _summarise(trace: Trace, out: Path, builder: Builder) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gym_webforage.record import sites
-from gym_webforage.record.builder import NO_CONTENT, joined, offsets
-from gym_webforage.record.rows import distinct_rows, filtered, taken
+from gym_webforage.record.builder import NO_CONTENT, offsets
+from gym_webforage.record.rows import filtered, taken
+from gym_webforage.record.texts import Texts
 from gym_webforage.record.urls import url_words
 from gym_webforage.trace import Trace
 from gym_webforage.trace.tokens import tokenise
@@ -26,7 +27,7 @@ def assemble(builder: Builder) -> Trace:
     versions = _versions(builder)
     captured = len(builder.urls)
     link_start, link_url = builder.contents.links.joined()
-    texts = _Texts(builder)
+    texts = Texts(builder.contents)
 
     # URLs: the captured ones, then those kept of the linked ones.
     linked = list(builder.contents.urls)
@@ -75,7 +76,11 @@ def assemble(builder: Builder) -> Trace:
     version_link_start, which = taken(link_start, content)
     version_links = chosen[which]
 
-    labels, label_start, label = _labels(builder, urls)
+    about = {
+        topic: np.unique(content_url[texts.has_words(tokenise(topic))]).tolist()
+        for topic in options.topics
+    }
+    labels, label_start, label = _labels(builder, urls, about)
     for name in (name for name in options.target_labels if name in labels):
         owners = np.repeat(np.arange(len(urls)), np.diff(label_start))
         url_target[owners[label == labels.index(name)]] = True
@@ -201,16 +206,20 @@ def _template(
 
 
 def _labels(
-    builder: Builder, urls: list[str]
+    builder: Builder, urls: list[str], about: dict[str, list[int]]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the names of labels, and each URL's."""
+    """Return the names of labels, and each URL's: those given, and its topics."""
     table = builder.options.labels
     known = set(urls)
     odd = [url for url in table.labels if url not in known]
     if odd:
         builder.notes.add("odd label", odd[0], len(odd))
-    rows = [table.labels.get(url, []) for url in urls]
-    names = sorted({name for row in rows for name in row})
+    rows = [list(table.labels.get(url, [])) for url in urls]
+    for topic, pages in about.items():
+        for page in pages:
+            if page >= 0 and topic not in rows[page]:
+                rows[page].append(topic)
+    names = sorted({name for row in rows for name in row} | about.keys())
     number = {name: i for i, name in enumerate(names)}
     start = offsets(np.fromiter(map(len, rows), np.int64, len(rows)))
     flat = [number[name] for row in rows for name in row]
@@ -233,103 +242,3 @@ def _meta(builder: Builder, roots: list[str]) -> dict[str, Any]:
         "warnings": dict(sorted(builder.notes.counts.items())),
         "roots": roots,
     }
-
-
-class _Texts:
-    """The words of all contents, first as found, then as numbers of the vocabulary."""
-
-    def __init__(self, builder: Builder) -> None:
-        contents = builder.contents
-        self.words = list(contents.words)
-        self.numbers = contents.words
-        self.has_text = joined(contents.has_text).astype(np.bool_)
-        self.title = contents.title.joined()
-        self.body = contents.body.joined()
-        self.counts = joined(contents.counts)
-        contents.counts = []
-        self.anchor = contents.anchor.joined()
-        self.near = contents.near.joined()
-        self.place = np.zeros(0, np.int32)
-
-    def choose_words(self, url_words: list[list[str]], most: int) -> list[str]:
-        """Choose the words on most pages and in most URLs; ties go by alphabet."""
-        often: np.ndarray = np.bincount(self.body[1], minlength=len(self.words))
-        extra: dict[str, int] = {}
-        for row in url_words:
-            for word in set(row):
-                number = self.numbers.get(word)
-                if number is None:
-                    extra[word] = extra.get(word, 0) + 1
-                else:
-                    often[number] += 1
-        for word in extra:  # words of URLs only
-            self.numbers[word] = len(self.words)
-            self.words.append(word)
-        often = np.concatenate([often, np.fromiter(extra.values(), np.int64)])
-        alphabet = np.argsort(np.array(self.words, dtype=object), kind="stable")
-        rank = np.empty(len(self.words), np.int64)
-        rank[alphabet] = np.arange(len(rank))
-        chosen = np.lexsort((rank, -often))[:most]
-        self.place = np.full(len(self.words), -1, np.int32)
-        self.place[chosen] = np.arange(len(chosen), dtype=np.int32)
-        return [self.words[i] for i in chosen]
-
-    def _placed(
-        self, rows: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows in numbers of the vocabulary, without what is not in it."""
-        values = self.place[rows[1]]
-        start, which = filtered(rows[0], values >= 0)
-        return start, values[which]
-
-    def url_tokens(self, url_words: list[list[str]]) -> dict[str, np.ndarray]:
-        """Return the columns of the words of URLs."""
-        start = offsets(np.fromiter(map(len, url_words), np.int64, len(url_words)))
-        flat = [self.numbers[word] for row in url_words for word in row]
-        start, token = self._placed((start, np.array(flat, np.int32)))
-        return {"url_token_start": start, "url_token": token}
-
-    def link_texts(self, links: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the columns of the link texts of ``links``, equal ones stored once."""
-        parts = {"anchor": self._placed(self.anchor), "near": self._placed(self.near)}
-        of_link = np.full(len(self.anchor[0]) - 1, -1, np.int32)
-        has_words = np.diff(parts["anchor"][0]) + np.diff(parts["near"][0]) > 0
-        links = links[has_words[links]]
-        first, same_as = distinct_rows(list(parts.values()), links)
-        of_link[links] = same_as
-        columns: dict[str, np.ndarray] = {"of_link": of_link}
-        for name, (start, values) in parts.items():
-            start, which = taken(start, first)
-            columns[f"{name}_start"], columns[f"{name}_token"] = start, values[which]
-        self.anchor = self.near = (np.zeros(1, np.int64), np.zeros(0, np.int32))
-        return columns
-
-    def page_texts(self, content: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the columns of the page texts; ``content`` is that of versions."""
-        title = self._placed(self.title)
-        values = self.place[self.body[1]]
-        body_start, which = filtered(self.body[0], values >= 0)
-        body, counts = values[which], self.counts[which]
-        owner = np.repeat(np.arange(len(body_start) - 1), np.diff(body_start))
-        order = np.argsort(owner * (len(self.words) + 1) + body, kind="stable")
-        body, counts = body[order], counts[order]
-
-        has_text = content >= 0
-        has_text[has_text] = self.has_text[content[has_text]]
-        rows = np.unique(content[has_text])
-        first, same_as = distinct_rows(
-            [title, (body_start, body), (body_start, counts)], rows
-        )
-        of_content = np.full(len(self.has_text) + 1, -1, np.int32)
-        of_content[rows] = same_as
-        text = np.where(has_text, of_content[content], -1)
-        title_start, in_title = taken(title[0], first)
-        start, in_body = taken(body_start, first)
-        return {
-            "version_text": text,
-            "title_start": title_start,
-            "title_token": title[1][in_title],
-            "body_start": start,
-            "body_token": body[in_body],
-            "body_count": counts[in_body],
-        }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Parsed:
     urls: list[str]
     has_text: np.ndarray  # bool, by page
     title: Ragged
-    body: Ragged  # distinct words, rising
+    body: Ragged  # distinct words
     counts: np.ndarray  # of each word in body
     links: Ragged  # URLs, by page
     anchor: Ragged  # by link
@@ -71,10 +71,9 @@ def parse_batch(jobs: list[Job], settings: Settings) -> Parsed:
     for number, job in enumerate(jobs):
         page, has_text[number] = _parsed(job, settings, notes)
         titles.append(list(map(word, page.title)))
-        found = np.array(list(map(word, page.body)), np.int32)
-        distinct, often = np.unique(found, return_counts=True)
-        bodies.append(distinct)
-        counts.append(often.astype(np.int32))
+        often = Counter(page.body)
+        bodies.append(np.fromiter(map(word, often), np.int32, len(often)))
+        counts.append(np.fromiter(often.values(), np.int32, len(often)))
         links.append([address(link.url) for link in page.links])
         anchors.extend(list(map(word, link.anchor)) for link in page.links)
         nears.extend(list(map(word, link.near)) for link in page.links)

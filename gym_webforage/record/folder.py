@@ -13,6 +13,10 @@ from gym_webforage.record.urls import normalise
 from gym_webforage.trace.trace import from_iso
 
 DEFAULT_DATE = "2000-01-01"
+PARTS = frozenset(
+    ".css .js .mjs .map .woff .woff2 .ttf .otf .eot .ico .inv .buildinfo".split()
+)
+"""Endings of what pages are made with, which no link leads to."""
 HTML_ENDINGS = (".html", ".htm", ".xhtml", ".shtml")
 
 
@@ -23,7 +27,7 @@ def record_folder(
 
     Files that are not HTML become pages without content. The files' own times say
     when they were copied, not when they were written, so they are not used. Hidden
-    files and symbolic links are left out.
+    files, symbolic links, style sheets, scripts and fonts are left out.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -42,7 +46,9 @@ def record_folder(
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(parent, name)
-            if name.startswith(".") or file.is_symlink() or not file.is_file():
+            if name.startswith(".") or file.suffix.lower() in PARTS:
+                continue
+            if file.is_symlink() or not file.is_file():
                 continue
             path = file.relative_to(folder).as_posix()
             capture = _capture(file, base + quote(os.fsencode(path)), seen, builder)

@@ -92,7 +92,7 @@ def parse_text(
     if "\0" in text:
         notes.add("nul", url)
         text = text.replace("\0", "")
-    if _MARKS.search(text):
+    if not text.isascii() and _MARKS.search(text):
         text = _MARKS.sub(" ", text)
     if is_tangled(text):
         if drop_css:  # what was to be removed could not be found any more

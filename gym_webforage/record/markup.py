@@ -13,7 +13,9 @@ FEWEST_TAGS = 2000  # below which no page is worth a look
 MOST_OPEN = 1000
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_WHOLE_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>?")
+_WHOLE_TAG = re.compile(
+    r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>?"
+)
 _UNREAD = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)", re.I | re.S)
 # What needs no end tag; and what is kept of a tangled page.
 _OPEN_ENDED = frozenset(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from gym_webforage.record.labels import Labels
 from gym_webforage.record.notes import RecordError
 from gym_webforage.trace.text import METHODS
+from gym_webforage.trace.tokens import tokenise
 
 World = Literal["open", "closed"]
 
@@ -33,7 +34,8 @@ class Options:
     """Pages with one of these labels are targets too."""
     labels: Labels = field(default_factory=Labels)
     topics: tuple[str, ...] = ()
-    """Topics for the Topic environment, each as words."""
+    """Topics for the Topic environment, each as words. Pages that have all words of a
+    topic carry it as a label."""
     roots: tuple[str, ...] = ()
     """Start pages; without any, one for each site is chosen."""
     site: str | None = None
@@ -82,6 +84,9 @@ class Options:
                 raise RecordError(
                     f"targets {self.targets!r} is no regular expression: {error}"
                 ) from error
+        for topic in self.topics:
+            if not tokenise(topic):
+                raise RecordError(f"the topic {topic!r} has no words")
         if self.drop_css is not None:
             check_selector(self.drop_css)
         if self.site_from != "host" and self.site_from not in self.labels.columns:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from gym_webforage.record.batch import Job, Parsed, Settings, parse_batch
 from gym_webforage.record.notes import RecordError
@@ -70,7 +71,8 @@ class Parsers:
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_ignore_interrupts,
             )
-        future = self._pool.submit(parse_batch, jobs, self.settings)
+        with _interrupts_held():
+            future = self._pool.submit(parse_batch, jobs, self.settings)
         self._pending.append((jobs[0].url, future))
         while self._pending and (
             len(self._pending) > AHEAD * self.workers or self._pending[0][1].done()
@@ -86,6 +88,22 @@ class Parsers:
                 f"a parsing process died, near {url}; try --workers 1, or leave that "
                 "page out"
             ) from error
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment, and for ever in processes that are started in it.
+
+    They are deaf to it from their first moment on, not only from their initialiser.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:

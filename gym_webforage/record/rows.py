@@ -9,6 +9,9 @@ import numpy as np
 Rows = tuple[np.ndarray, np.ndarray]
 """Offsets, one more than there are rows, and the values of all rows."""
 
+BLOCK = 2048
+"""Rows worked on at a time, so that what is needed meanwhile stays small."""
+
 
 def taken(start: np.ndarray, rows: np.ndarray) -> Rows:
     """Return the offsets of the given rows one after another, and their values' places.
@@ -49,6 +52,17 @@ def distinct_rows(
     fingerprints, which no two of a billion rows are likely to share.
     """
     mark = np.zeros(len(rows), np.uint64)
+    for low in range(0, len(rows), BLOCK):
+        mark[low : low + BLOCK] = _fingerprints(columns, rows[low : low + BLOCK])
+    _, first, same_as = np.unique(mark, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # in the order of their first row
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return rows[first[order]], place[same_as]
+
+
+def _fingerprints(columns: Sequence[Rows], rows: np.ndarray) -> np.ndarray:
+    mark = np.zeros(len(rows), np.uint64)
     for number, (start, values) in enumerate(columns):
         begin, which = taken(start, rows)
         position = np.arange(len(which)) - np.repeat(begin[:-1], np.diff(begin))
@@ -57,11 +71,7 @@ def distinct_rows(
         sums = np.zeros(len(which) + 1, np.uint64)
         np.cumsum(each, out=sums[1:])  # wraps around, as differences of it do
         mark = _mixed(mark + np.uint64(number) + sums[begin[1:]] - sums[begin[:-1]])
-    _, first, same_as = np.unique(mark, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")  # in the order of their first row
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return rows[first[order]], place[same_as]
+    return mark
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

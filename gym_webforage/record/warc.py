@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fastwarc.warc import ArchiveIterator, WarcRecordType
+from fastwarc.warc import ArchiveIterator, WarcRecordType  # pyright: ignore[reportMissingModuleSource]
 
 from gym_webforage.record.builder import Builder
 from gym_webforage.record.capture import Capture
