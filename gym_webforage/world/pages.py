@@ -41,28 +41,23 @@ def is_page(T, version):
 
 
 @compiled
-def cost_of(T, W, version):
-    """Return how long a fetch of ``version`` (-1: none) takes."""
-    ints = i64(W[L.WORLD_INTS])
-    cost = ints[L.FETCH_TIME]
-    if ints[L.COST_IS_BYTES] and version >= 0:
-        mean = f64(W[L.WORLD_FLOATS])[L.MEAN_BYTES]
-        exact = cost * i64(T[L.BYTES])[version] / mean
-        cost = max(np.int64(1), np.int64(np.floor(exact + 0.5)))
-    return cost
-
-
-@compiled
-def fetch_time(T, W, url, time):
-    """Return how long a fetch of what ``url`` shows at ``time`` takes."""
-    return cost_of(T, W, version_at(T, url, time))
+def cost_by_size(T, W, version):
+    """Return how long a fetch of ``version`` takes in proportion to its size."""
+    cost = i64(W[L.WORLD_INTS])[L.FETCH_TIME]
+    exact = cost * i64(T[L.BYTES])[version] / f64(W[L.WORLD_FLOATS])[L.MEAN_BYTES]
+    return max(np.int64(1), np.int64(np.floor(exact + 0.5)))
 
 
 @compiled
 def fetch(T, W, url, version, clock):
-    """Return when a fetch of ``url`` that is due at ``clock`` ends."""
+    """Return when a fetch of ``url`` that is due at ``clock`` ends.
+
+    The usual case stands here in full: a call in this place made steps a third slower.
+    """
     ints = i64(W[L.WORLD_INTS])
-    cost = cost_of(T, W, version)
+    cost = ints[L.FETCH_TIME]
+    if ints[L.COST_IS_BYTES] and version >= 0:
+        cost = cost_by_size(T, W, version)
     delay = ints[L.HOST_DELAY]
     if delay == 0:
         return clock + cost
@@ -71,6 +66,16 @@ def fetch(T, W, url, version, clock):
     clock = max(clock, ready[site]) + cost
     ready[site] = clock + delay
     return clock
+
+
+@compiled
+def fetch_time(T, W, url, time):
+    """Return how long a fetch of what ``url`` shows at ``time`` takes."""
+    ints = i64(W[L.WORLD_INTS])
+    version = version_at(T, url, time)
+    if ints[L.COST_IS_BYTES] and version >= 0:
+        return cost_by_size(T, W, version)
+    return ints[L.FETCH_TIME]
 
 
 @compiled
