@@ -9,7 +9,7 @@ import numpy as np
 from gym_webforage.world import layout as L
 
 if TYPE_CHECKING:
-    from gym_webforage.envs.fleet import Seat
+    from gym_webforage.envs.crew import Seat
     from gym_webforage.envs.forage import ForageEnv
     from gym_webforage.world.forager import Forager
     from gym_webforage.world.world import World
