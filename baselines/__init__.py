@@ -1,16 +1,21 @@
 """Crawlers to compare with: one method a file, found by looking into this folder.
 
 A file without a leading underscore is a baseline, `agent` and `fleet` aside. It offers
-``make(env, seed) -> Agent``, and that is all it takes to be tested and ranked.
+``make(env, seed) -> Agent``, and that is all it takes to be tested and ranked. Settings
+of a method are keyword arguments of its ``make``; a name may give them:
+``"linear_td:alpha=0.2,first=discovered"``.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 FOLDER = Path(__file__).parent
 LOOPS = ("agent", "fleet")  # what lets agents run; no baselines
@@ -28,8 +33,10 @@ def names() -> list[str]:
 def find(name: str) -> Path:
     """Return the file of a baseline, or of an agent elsewhere, without running it.
 
-    ``name`` is a baseline's, a module's (``my_package.my_agent``) or a ``.py`` file.
+    ``name`` is a baseline's, a module's (``my_package.my_agent``) or a ``.py`` file,
+    with settings behind a colon or without.
     """
+    name = split(name)[0]
     if name.endswith(".py"):
         file = Path(name)
         if file.is_file():
@@ -49,8 +56,74 @@ def find(name: str) -> Path:
     )
 
 
-def load(name: str) -> ModuleType:
-    """Import a baseline, or an agent elsewhere; see `find` for what a name is."""
+Setting = bool | int | float | str
+
+
+def split(name: str) -> tuple[str, dict[str, Setting]]:
+    """Return the name of a method and its settings.
+
+    >>> split("linear_td:alpha=0.2,first=discovered")
+    ('linear_td', {'alpha': 0.2, 'first': 'discovered'})
+    """
+    method, colon, text = name.partition(":")
+    settings: dict[str, Setting] = {}
+    for part in text.split(",") if colon else []:
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise LookupError(
+                f"agent {name!r}: {part!r} is no setting, expected key=value"
+            )
+        settings[key.strip()] = _value(value.strip())
+    return method, settings
+
+
+def _value(text: str) -> Setting:
+    if text in ("true", "True", "false", "False"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with settings: makes agents as its module does."""
+
+    module: ModuleType
+    settings: dict[str, Setting]
+
+    @property
+    def slots(self) -> int | None:
+        """The view that the module wants."""
+        return getattr(self.module, "slots", None)
+
+    def make(self, env: Any, seed: int) -> Any:
+        """Make an agent."""
+        return self.module.make(env, seed, **self.settings)
+
+
+def load(name: str) -> Any:
+    """Return the module of a baseline, or of an agent elsewhere: see `find`.
+
+    With settings in the name it is a `Method` instead, which has the same ``make``.
+    """
+    method, settings = split(name)
+    module = _module(method)
+    if not settings:
+        return module
+    known = inspect.signature(module.make).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    for key in settings:
+        if key not in list(known)[2:] and not takes_all:
+            listed = ", ".join(list(known)[2:]) or "none"
+            raise LookupError(f"agent {name!r}: no setting {key!r}; it has: {listed}")
+    return Method(module, settings)
+
+
+def _module(name: str) -> ModuleType:
     file = find(name)
     if name.endswith(".py"):
         own_name = f"agent_file_{file.stem}"  # hides no module of the file's name

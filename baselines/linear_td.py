@@ -38,8 +38,8 @@ class LinearTD(FixedStarts, LearnsWeights):
     """A fixed start list and weights that learn; a child copies both."""
 
 
-def make(env: Any, seed: int) -> Agent:
-    """Make the agent."""
-    agent = LinearTD(**describe(env))
+def make(env: Any, seed: int, **settings: Any) -> Agent:
+    """Make the agent; settings are its fields."""
+    agent = LinearTD(**describe(env), **settings)
     agent.reset(seed)
     return agent

@@ -32,8 +32,8 @@ class Weblog(WeblogStarts):
     """A weblog and fixed random weights; a child gets new ones."""
 
 
-def make(env: Any, seed: int) -> Agent:
-    """Make the agent."""
-    agent = Weblog(**describe(env))
+def make(env: Any, seed: int, **settings: Any) -> Agent:
+    """Make the agent; settings are its fields."""
+    agent = Weblog(**describe(env), **settings)
     agent.reset(seed)
     return agent

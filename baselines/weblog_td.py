@@ -27,8 +27,8 @@ class WeblogTD(WeblogStarts, LearnsWeights):
     """A weblog and weights that learn."""
 
 
-def make(env: Any, seed: int) -> Agent:
-    """Make the agent."""
-    agent = WeblogTD(**describe(env))
+def make(env: Any, seed: int, **settings: Any) -> Agent:
+    """Make the agent; settings are its fields."""
+    agent = WeblogTD(**describe(env), **settings)
     agent.reset(seed)
     return agent

@@ -51,8 +51,8 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="MODULE",
-        help="also an agent of your own: a module or .py file with make(env, seed); "
-        "may be given again",
+        help="also an agent of your own: a module or .py file with make(env, seed), or "
+        "a baseline with settings (linear_td:alpha=0.2); may be given again",
     )
     made.add_argument(
         "--quick",
@@ -133,8 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     agents = list(dict.fromkeys(agents))
     for agent in agents:
         try:
-            baselines.find(agent)
-        except LookupError as error:
+            (baselines.load if ":" in agent else baselines.find)(agent)
+        except (LookupError, TypeError) as error:
             described.error(str(error))
     names = [agent_name(agent) for agent in agents]
     if len(set(names)) < len(names):

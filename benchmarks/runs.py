@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -44,7 +45,8 @@ class Job(Work):
     @property
     def stem(self) -> str:
         """The first part of the file's name."""
-        return f"{self.task.id}-{agent_name(self.agent)}-{self.seed}"
+        safe = re.sub(r"[^\w.=-]+", "-", agent_name(self.agent))
+        return f"{self.task.id}-{safe}-{self.seed}"
 
     def outcome(self, row: Row) -> str:
         """Say what was found."""
@@ -84,7 +86,8 @@ class Job(Work):
 
 def agent_name(agent: str) -> str:
     """Return an agent's name for readers: that of the file, or of the module."""
-    return Path(agent).stem if agent.endswith(".py") else agent
+    method, colon, settings = agent.partition(":")
+    return (Path(method).stem if method.endswith(".py") else method) + colon + settings
 
 
 def checksum(*agents: str) -> str:

@@ -57,6 +57,17 @@ class Work:
         return row["status"]
 
     @property
+    def family(self) -> str:
+        """What runs have in common that need the same compiled code."""
+        return type(self).__name__
+
+    def warm_up(self) -> None:
+        """Compile what the run needs, such as by a short one that is thrown away."""
+
+    def log(self, folder: Path, place: Path) -> None:
+        """Write what the finished run has to show for TensorBoard, into ``place``."""
+
+    @property
     def name(self) -> str:
         """The row's name, without an ending."""
         key = json.dumps(self.key, sort_keys=True).encode()

@@ -418,3 +418,13 @@ def test_other_environments_are_refused() -> None:
     with pytest.raises(TypeError, match="no environment of gym_webforage"):
         baselines.load("best_first").make(env, 0)
     env.close()
+
+
+def test_a_name_may_carry_settings():
+    env = NewsEnv("synthetic-small-v0", slots=None)
+    agent = baselines.load("linear_td:alpha=0.2,first=discovered").make(env, 0)
+    assert (agent.alpha, agent.first) == (0.2, "discovered")
+    with pytest.raises(LookupError, match="no setting 'speed'; it has: none"):
+        baselines.load("breadth_first:speed=2")
+    with pytest.raises(LookupError, match="'fast' is no setting, expected key=value"):
+        baselines.load("linear_td:fast")

@@ -7,9 +7,8 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -18,11 +17,10 @@ from rich.console import Console
 import gym_webforage
 from benchmarks.leaderboard import positive
 from benchmarks.reproduce import evolution, selection
-from benchmarks.reproduce.fleets import CHECKPOINTS, FleetRun
+from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
-from benchmarks.work import make_missing, one_thread, write_whole
-from benchmarks.work import run as make_run
+from benchmarks.work import Work, make_missing, one_thread, write_whole
 from gym_webforage import TraceError, TraceNotFoundError
 
 PAPERS: dict[str, ModuleType] = {"selection": selection, "evolution": evolution}
@@ -147,13 +145,9 @@ def reproduce(
     file = out / "report.md"
     write_whole(file, "\n\n".join(part for part in parts if part) + "\n")
     if logdir is not None:
-        from benchmarks.tensorboard_log import log_series
-
         for run in runs:
             if run.name in results.rows:
-                [series] = results.series([run])
-                place = logdir / name / re.sub(r"[^\w.]+", "-", run.label)
-                log_series(place, series, start=run.web.begin, title=run.label)
+                run.log(folder, logdir / name / re.sub(r"[^\w.]+", "-", run.label))
         console.print(f"The runs are logged in {logdir / name}", soft_wrap=True)
     failed = [run.label for run in runs if run.name not in results.rows]
     for label in failed:
@@ -162,12 +156,12 @@ def reproduce(
     return 1 if failed else 0
 
 
-def warm_up(runs: Sequence[FleetRun]) -> None:
+def warm_up(runs: Sequence[Work]) -> None:
     """Compile the kernels here, once, and not in every worker at the same time."""
-    for one in {run.kind: run for run in reversed(runs)}.values():
-        with tempfile.TemporaryDirectory() as folder:
-            # What fails here will fail again, and be reported then.
-            make_run(replace(one, budget="20m"), Path(folder) / "rows")
+    for one in {run.family: run for run in reversed(runs)}.values():
+        # What fails here will fail again, and be reported then.
+        with suppress(Exception):
+            one.warm_up()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import gym_webforage
 from baselines.fleet import run_fleet
 from benchmarks.reproduce.course import Series, course, figures
 from benchmarks.runs import checksum
-from benchmarks.work import Row, Work, write_whole
+from benchmarks.work import Row, Work, run, write_whole
 from gym_webforage import fleet_v0, load_trace, save_trace
 from gym_webforage.cache import cache_folder
 from gym_webforage.trace import Trace
@@ -147,6 +148,23 @@ class FleetRun(Work):
             },
             "timing": {"fleet_cpu_seconds": result.cpu_seconds},
         }
+
+    @property
+    def family(self) -> str:
+        """The baseline; its agents bring compiled code of their own."""
+        return self.kind
+
+    def warm_up(self) -> None:
+        """Make a short run."""
+        with tempfile.TemporaryDirectory() as folder:
+            run(replace(self, budget="20m"), Path(folder) / "rows")
+
+    def log(self, folder: Path, place: Path) -> None:
+        """Write the course of the fleet."""
+        from benchmarks.tensorboard_log import log_series
+
+        series = read_series(self, folder)
+        log_series(place, series, start=self.web.begin, title=self.label)
 
     def maker(self) -> Any:
         """Return the baseline, its agents made with this run's options."""

@@ -19,7 +19,7 @@ from benchmarks.reproduce.fleets import (
 )
 from benchmarks.reproduce.verdicts import Interval
 from benchmarks.standings import markdown
-from benchmarks.work import Row
+from benchmarks.work import Row, Work
 from gym_webforage import load_trace
 from gym_webforage.trace.structure import distinct_links, nodes_of, structure
 
@@ -83,7 +83,7 @@ def unique(runs: Sequence[FleetRun]) -> list[FleetRun]:
 class Results:
     """Finished runs, to be asked for by what they are."""
 
-    def __init__(self, runs: Sequence[FleetRun], rows: Sequence[Row], folder: Path):
+    def __init__(self, runs: Sequence[Work], rows: Sequence[Row], folder: Path):
         self.folder = folder
         self.rows = {
             run.name: row
@@ -95,7 +95,7 @@ class Results:
         """Return the courses of the runs that are finished."""
         return [read_series(run, self.folder) for run in runs if run.name in self.rows]
 
-    def values(self, runs: Sequence[FleetRun], *path: str) -> list[float | None]:
+    def values(self, runs: Sequence[Work], *path: str) -> list[float | None]:
         """Return one figure of all finished runs, in their order."""
         found = []
         for run in runs:
@@ -244,7 +244,7 @@ def degree_figure(webs: Sequence[Web], file: Path) -> None:
     pictures.save(pictures.degrees(counts, exponents), file)
 
 
-def failures(runs: Sequence[FleetRun], rows: Sequence[Row]) -> str:
+def failures(runs: Sequence[Work], rows: Sequence[Row]) -> str:
     """Write what went wrong, "" if nothing did."""
     parts = []
     for run, row in zip(runs, rows, strict=True):
