@@ -3,7 +3,9 @@
 A file without a leading underscore is a baseline, `agent` and `fleet` aside. It offers
 ``make(env, seed) -> Agent``, and that is all it takes to be tested and ranked. Settings
 of a method are keyword arguments of its ``make``; a name may give them:
-``"linear_td:alpha=0.2,first=discovered"``.
+``"linear_td:alpha=0.2,first=discovered"``. A module that is not made for all kinds of
+environments names its own, ``KINDS = ("topic", "spider")``, and one whose ``make``
+learns from other sites or topics says ``TRAINS = True``.
 """
 
 from __future__ import annotations
@@ -121,6 +123,17 @@ def load(name: str) -> Any:
             listed = ", ".join(list(known)[2:]) or "none"
             raise LookupError(f"agent {name!r}: no setting {key!r}; it has: {listed}")
     return Method(module, settings)
+
+
+def kinds(name: str) -> tuple[str, ...]:
+    """Return the kinds of environments that a method is made for."""
+    module = _module(split(name)[0])
+    return tuple(getattr(module, "KINDS", ("news", "topic", "spider")))
+
+
+def trains(name: str) -> bool:
+    """Say whether a method learns from other sites or topics when it is made."""
+    return bool(getattr(_module(split(name)[0]), "TRAINS", False))
 
 
 def _module(name: str) -> ModuleType:

@@ -103,7 +103,16 @@ def plan(
         for task in tasks
         for seed in range(seeds)
         for agent in agents
+        if task.kind in kinds(agent)
     ]
+
+
+def kinds(agent: str) -> tuple[str, ...]:
+    """Return what an agent is made for; one that cannot be loaded fails as a run."""
+    try:
+        return baselines.kinds(agent)
+    except Exception:
+        return ("news", "topic", "spider")
 
 
 def warm_up(tasks: Sequence[Task]) -> None:

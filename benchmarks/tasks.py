@@ -24,6 +24,11 @@ class Task:
     finds: str  # what is counted, for readers
     options: tuple[tuple[str, Any], ...] = ()  # further arguments of the environment
 
+    @property
+    def kind(self) -> str:
+        """Which rules it is played by: news, topic or spider."""
+        return self.env.removeprefix("WebForage/").removesuffix("-v0").lower()
+
     def make(self, slots: int | None = None) -> gym.Env[Any, Any]:
         """Make the environment, seen through ``slots``."""
         return gym.make(
