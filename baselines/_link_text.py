@@ -69,7 +69,7 @@ class LinkText(Agent):
     """Visits the URL whose link has the best words; subclasses learn what is best."""
 
     vocabulary: int
-    parts: tuple[Part, ...] = PARTS
+    parts: tuple[Part, ...] | str = PARTS  # or their names, with + between them
     topic_weight: float = 1.0  # how much the topic's words count before any example
 
     power = 0.5  # a bag is divided by this power of its length; 0.5: length 1
@@ -78,6 +78,8 @@ class LinkText(Agent):
 
     def __post_init__(self) -> None:
         """Prepare for a crawl."""
+        if isinstance(self.parts, str):
+            self.parts = tuple(self.parts.split("+"))  # type: ignore[assignment]
         if not self.parts or not set(self.parts) <= set(PARTS):
             raise ValueError(f"parts is {self.parts!r}, expected {', '.join(PARTS)}")
         self.reset()
@@ -115,7 +117,7 @@ class LinkText(Agent):
         """Return what is added to each link's probability, nothing at all if empty."""
         return np.zeros(0)
 
-    def _added(self, row: int, url: int, page: int, known: Known) -> None:
+    def _added(self, row: int, url: int, page: int, known: Known, link: int) -> None:
         """See a link that was added to the frontier."""
 
     # --- the agent
@@ -164,7 +166,7 @@ class LinkText(Agent):
         ):
             if url in is_new or url in self._rows_of:
                 row = self._add(url, known.number(url), self._bag(known, link))
-                self._added(row, url, page, known)
+                self._added(row, url, page, known, link)
 
     def _bag(self, known: Known, link: int) -> np.ndarray:
         words = [
@@ -189,6 +191,19 @@ class LinkText(Agent):
         self._is_open[number] = True
         self._rows_of.setdefault(url, []).append(row)
         return row
+
+    def _probability(self, row: int) -> float:
+        """Return the probability that a link leads to what counts, by its words."""
+        logit = score(
+            self._start,
+            self._token,
+            row,
+            self.weights,
+            self.bias,
+            self.per_word,
+            self.power,
+        )
+        return squashed(logit)
 
     def _words(self, row: int) -> np.ndarray:
         return self._token[self._start[row] : self._start[row + 1]]

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines._link_text import describe, score, squashed
+from baselines._link_text import describe
 from baselines.agent import Agent, Transition
 from baselines.online_logistic import OnlineLogistic
 from gym_webforage.envs import Known
@@ -55,7 +55,7 @@ class Corrected(OnlineLogistic):
             self._correction = np.concatenate([self._correction, np.zeros(number)])
         return number
 
-    def _added(self, row: int, url: int, page: int, known: Known) -> None:
+    def _added(self, row: int, url: int, page: int, known: Known, link: int) -> None:
         if row >= len(self._page):
             more = np.zeros(row, np.int64)
             self._page = np.concatenate([self._page, more])
@@ -71,17 +71,9 @@ class Corrected(OnlineLogistic):
         return by_page + self._correction[self._directory[:rows]]
 
     def _value(self, row: int) -> float:
-        text = score(
-            self._start,
-            self._token,
-            row,
-            self.weights,
-            self.bias,
-            self.per_word,
-            self.power,
-        )
         place = self._correction[self._page[row]]
-        return squashed(text) + place + self._correction[self._directory[row]]
+        place += self._correction[self._directory[row]]
+        return self._probability(row) + place
 
     def learn(self, transition: Transition) -> None:
         """Correct what is thought of the page and the directory."""
