@@ -12,7 +12,7 @@ data acquisition" (2025), SB-CLASSIFIER; R. Kleinberg, A. Niculescu-Mizil, Y. Sh
 "Regret bounds for sleeping experts and bandits" (2010), AUER.
 
 **Differs from the paper in**: tag paths are equal or not, where theirs are clustered by
-likeness; a trace without tag paths groups links by the directory that they lead to. The
+likeness; a trace without tag paths groups links by the top directory they lead to. The
 classifier reads anchor, near text and title beside the URL, in words in place of pairs
 of letters. In Topic a page that counts is a relevant one.
 
@@ -54,12 +54,14 @@ class SleepingBandit(OnlineLogistic):
         self._arm_of: dict[int, int] = {}  # row -> arm
         self._page_of: dict[int, int] = {}  # row -> page that it stands on
         self._pulled: dict[int, int] = {}  # page -> arm that brought it
-        self._arm = -1
+        self._tops: dict[str, int] = {}  # sites with first part of the path
+        self._arm: int | None = None
 
     def _added(self, row: int, url: int, page: int, known: Known, link: int) -> None:
-        # Below 0 is the place of directories.
         path = known.tag_path(link)
-        arm = path if path >= 0 else -1 - known.directory(url)
+        # Below 0 is the place of what stands in for tag paths.
+        top = "/".join(known.address(url).split("/", 4)[:4])
+        arm = path if path >= 0 else -1 - self._tops.setdefault(top, len(self._tops))
         self._waiting[arm].append(row)
         self._arm_of[row] = arm
         self._page_of[row] = page
@@ -67,7 +69,7 @@ class SleepingBandit(OnlineLogistic):
     def act(self, observation: Observation, info: Info) -> int:
         """Follow a link that is certain enough, else one of the best arm."""
         url = super().act(observation, info)
-        self._arm = -1
+        self._arm = None
         if self._probability(self._row) > self.certain:
             return url
         arm = self._best_arm()
@@ -100,11 +102,11 @@ class SleepingBandit(OnlineLogistic):
     def learn(self, transition: Transition) -> None:
         """Pay the arms that led to the page."""
         row, page = self._row, int(transition.info["url"])
-        if self._arm != -1:
+        if self._arm is not None:
             self._pulls[self._arm] += 1
             self._pulled[page] = self._arm
         if transition.info["novel"] > 0:
-            if self._arm != -1:
+            if self._arm is not None:
                 self._paid[self._arm] += 1
             before = self._pulled.get(self._page_of.get(row, -1))
             if before is not None:
