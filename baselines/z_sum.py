@@ -9,8 +9,8 @@ algorithms" (2004), for features like these; R. Dawes, "The robust beauty of imp
 linear models in decision making" (1979), for adding them up with equal weights.
 
 **Differs from the paper in**: which features are added: those of `FEATURES`, described
-with all others in `gym_webforage.world.observe`. In Spider, which has no topic, three of
-them are 0 for all, so six are left.
+with all others in `gym_webforage.world.observe`. In Spider, which has no topic, three
+of them are 0 for all, so six are left.
 
 Cost per step: the features of the whole frontier, compiled.
 """

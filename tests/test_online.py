@@ -137,3 +137,51 @@ def test_an_arm_without_links_sleeps() -> None:
 def test_unknown_parts_are_named() -> None:
     with pytest.raises(ValueError, match="expected anchor, near, url, title"):
         baselines.load("online_logistic:parts=footer").make(library(), 0)
+
+
+@pytest.mark.parametrize("name", ["z_sum", "linucb", "linear_thompson"])
+def test_features_lead_to_targets(name: str) -> None:
+    env = library()
+    result = run_episode(env, baselines.load(name).make(env, 0), seed=0)
+    assert result.found >= 16
+
+
+def test_ridge_regression_is_that_of_all_visits() -> None:
+    """The weights kept up to date equal those computed from all visits at once."""
+    env = library()
+    agent = baselines.load("linucb:ridge=0.7,prior=0.1").make(env, 0)
+    rows: list[np.ndarray] = []
+    paid: list[float] = []
+
+    def note(step: Any) -> None:
+        rows.append(agent._visited.copy())
+        paid.append(step.reward)
+
+    run_episode(env, agent, seed=0, on_step=note)
+    # The last visit is taken in by the next choice, which never comes.
+    x, y = np.array(rows[:-1]), np.array(paid[:-1])
+    first = agent._first
+    normal = x.T @ x + 0.7 * np.eye(x.shape[1])
+    expected = first + np.linalg.solve(normal, x.T @ (y - x @ first))
+    np.testing.assert_allclose(agent.weights, expected, atol=1e-6)
+    np.testing.assert_allclose(agent._covariance, np.linalg.inv(normal), atol=1e-6)
+
+
+def test_z_sum_adds_up_z_scores() -> None:
+    env = library()
+    observation, info = env.reset(seed=0)
+    _, _, _, _, info = env.step(int(info["action_set"][0]))
+    raw = env.features()
+    names = list(env.feature_names)
+    agent = baselines.load("z_sum").make(env, 0)
+    spread = raw.std(axis=0)
+    z = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    from baselines.z_sum import FEATURES
+
+    total = z[:, [names.index(name) for name in FEATURES]].sum(axis=1)
+    assert agent.act(observation, info) == info["action_set"][np.argmax(total)]
+
+
+def test_a_ridge_of_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="ridge is 0, expected a positive number"):
+        baselines.load("linucb:ridge=0").make(library(), 0)
