@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,14 @@ class LeavesDeadEnds(ReferenceWorld):
 class KeepsOldLinks(ReferenceWorld):
     def leave_all(self, forager: ReferenceForager) -> None:
         pass
+
+
+class OverAllWords(ReferenceWorld):
+    def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
+        value = super().frequency_cosine(body)
+        everything = sum(count * count for _, count in body)
+        own = sum(count * count for word, count in body if self.frequencies[word])
+        return value * sqrt(own / everything) if value else 0.0
 
 
 class ForgetsAge(ReferenceWorld):
