@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SCRIPTS = ("parts", "tables", "charts", "replay", "page")  # in the order of use
+SCRIPTS = (
+    "parts",
+    "tables",
+    "charts",
+    "comparison",
+    "crawl",
+    "map",
+    "replay",
+    "page",
+)  # in the order of use
 DIGITS = 5  # of figures on the page, which no reader needs more of
 
 
@@ -76,7 +85,8 @@ def _short(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        return int(value) if value.is_integer() else float(f"{value:.{DIGITS}g}")
+        digits = max(DIGITS, 1 + math.ceil(math.log10(max(1.0, abs(value)))))
+        return int(value) if value.is_integer() else float(f"{value:.{digits}g}")
     if isinstance(value, Mapping):
         return {str(key): _short(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -45,7 +45,7 @@ function measure(chart, width) {
   const xs = chart.series.flatMap((series) => series.x.filter(isNumber));
   const named = width >= WIDE;
   const longest = Math.max(...chart.series.map((series) => visible(series.name).length));
-  const right = named ? Math.min(230, 26 + 7.3 * longest) : 16;
+  const right = named ? Math.min(230, 26 + 7.3 * longest) : 26;
   const height = width < WIDE ? 280 : Math.min(430, Math.round(width * 0.42));
   const [low, high] = chart.yRange || [Math.min(0, ...values), Math.max(...values, 0)];
   const yTicks = ticks(low, high === low ? low + 1 : high, height < 300 ? 4 : 6);

@@ -213,8 +213,7 @@ def _found(world: World) -> dict[tuple[int, int], list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
     for number, forager in enumerate(world.foragers):
         ledger = forager.ledger[: forager.ints[L.KNOWN]]
-        rows = zip(ledger[:, L.FOUND_AT].tolist(), ledger[:, L.URL].tolist())  # noqa: B905
-        for step, url in rows:
+        for step, url in ledger[:, [L.FOUND_AT, L.URL]].tolist():
             found.setdefault((number, step), []).append(url)
     return found
 
@@ -264,7 +263,7 @@ def _pages(
     place -= place.min(axis=0)
     place = np.rint(place * (SCALE / max(1.0, float(place.max())))).astype(int)
     addresses = [world.trace.urls[url] for url in drawn]
-    base = os.path.commonprefix(addresses)
+    base = os.path.commonprefix(addresses)  # noqa: RUF071 (by characters is meant)
     return {
         "x": place[:, 0].tolist(),
         "y": place[:, 1].tolist(),

@@ -3,8 +3,9 @@
 const ranking = { boards: [], sort: { key: "rank", down: false }, hide: new Set() };
 
 function startRanking() {
-  const groups = list(DATA.groups).filter((group) => list(group.standings).length);
-  const tasks = list(DATA.tasks).filter((task) => list(task.standings).length);
+  const ranked = (boards) => list(boards).filter((board) => list(board.standings).length)
+    .map((board) => ({ ...board, standings: board.standings.map(flattened) }));
+  const groups = ranked(DATA.groups), tasks = ranked(DATA.tasks);
   ranking.boards = [
     ...groups.map((group) => ({ id: `group ${group.id}`, of: group, isGroup: true,
       title: group.title || group.id })),
@@ -27,6 +28,12 @@ function startRanking() {
   $("filter").addEventListener("input", showRanking);
   showRanking();
   return true;
+}
+
+// What a method may see stands beside its other figures, or in a part of its own.
+function flattened(row) {
+  const sees = row.sees;
+  return sees && typeof sees === "object" ? { ...row, ...sees, sees: sees.text } : row;
 }
 
 const isPrivileged = (row) => Boolean(row.privileged);
@@ -76,8 +83,7 @@ const isEnd = (row) => row.low === row.high && (row.score === 0 || row.score ===
 
 function groupText(group) {
   const tasks = list(group.tasks);
-  const about = group.about ? `${group.about} ` : "";
-  return `${about}Interquartile mean over ${plural(tasks.length, "task")}: ${tasks.join(", ")}.`;
+  return `Score: interquartile mean over ${plural(tasks.length, "task")}: ${tasks.join(", ")}.`;
 }
 
 function taskText(task) {
@@ -120,8 +126,8 @@ function sorted(rows, column) {
 
 function leadingColumns(rows) {
   return [
-    { key: "rank", title: "rank", hint: "the same where intervals overlap",
-      value: (row) => row.rank, cell: (row) => rankText(row) },
+    { key: "rank", title: "rank", hint: "from the best to the worst place that its interval allows",
+      value: (row) => row.rank, cell: rankText },
     { key: "agent", title: "agent", style: "left sticky", value: (row) => String(row.agent),
       cell: agentCell },
     { key: "interval", title: "score, 95 % interval", style: "left",
@@ -133,14 +139,14 @@ function leadingColumns(rows) {
 
 function rankText(row) {
   if (!isNumber(row.rank)) return "\u2013";
-  const tied = row.rank_ties === true || row.rank_ties > 1 || list(row.rank_ties).length > 1;
-  return tied ? `${row.rank}=` : String(row.rank);
+  return row.rank_last > row.rank ? `${row.rank}\u2013${row.rank_last}` : String(row.rank);
 }
 
 const number = (key, title, hint, digits) => ({ key, title, hint, value: (row) => row[key],
   cell: (row) => (digits === undefined ? brief(row[key]) : figure(row[key], digits)) });
 
 const COMMON = [
+  number("area_score", "sooner", "score of the area under the curve: finding sooner is more", 3),
   number("steps", "steps", "steps of the environment, mean of a run"),
   number("training_fetches", "trained on", "fetches of crawls before the one that is measured"),
   number("cpu_seconds", "CPU s", "processor time of a run", 2),
@@ -150,7 +156,7 @@ function filled(rows, columns) {
   return columns.filter((column) => rows.some((row) => {
     const value = column.value(row);
     return value !== null && value !== undefined && value !== "" &&
-      !(column.key === "training_fetches" && value === 0);
+      !(value === 0 && ["training_fetches", "illegal"].includes(column.key));
   }));
 }
 
@@ -174,13 +180,13 @@ function taskColumns(task) {
     : brief(row.found_mean);
   return filled(rows, [...leadingColumns(rows), found,
     number("area", "area", "mean of what was found so far over the budget: sooner is more"),
-    ...COMMON, sees()]);
+    number("fetches", "fetches", "mean of a run"), ...COMMON,
+    number("illegal", "illegal", "illegal actions, mean of a run"), sees()]);
 }
 
 function sees() {
-  const value = (row) => (Array.isArray(row.sees) ? row.sees.join(", ") : row.sees);
   return { key: "sees", title: "sees", style: "left", hint: "what the agent may look at",
-    value, cell: (row) => value(row) || "\u2013" };
+    value: (row) => row.sees, cell: (row) => row.sees || "\u2013" };
 }
 
 function agentCell(row) {
