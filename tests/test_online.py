@@ -115,7 +115,8 @@ def test_corrections_go_to_page_and_directory() -> None:
     steps: list[Any] = []
     run_episode(env, agent, seed=0, on_step=steps.append)
     by_place = {
-        name: agent._correction[number] for name, number in agent._places.items()
+        name: agent.places.correction[number]
+        for name, number in agent.places.numbers.items()
     }
     assert by_place["papers"] > by_place["misc"]
 
@@ -185,3 +186,31 @@ def test_z_sum_adds_up_z_scores() -> None:
 def test_a_ridge_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="ridge is 0, expected a positive number"):
         baselines.load("linucb:ridge=0").make(library(), 0)
+
+
+def test_corrections_improve_what_other_sites_taught() -> None:
+    """Over the six sites together, on top of the same naive Bayes values."""
+
+    def area(name: str, site: str) -> float:
+        env = SpiderEnv("synthetic-small-sites-v0", slots=None, split="all", budget=150)
+        agent = baselines.load(name).make(env, 0)
+        return run_episode(env, agent, seed=0, options={"site": site}).area
+
+    sites = list(SpiderEnv("synthetic-small-sites-v0", slots=None).trace.sites)
+    plain, corrected = (
+        sum(area(name, site) for site in sites)
+        for name in ("naive_bayes_q", "td_naive_bayes")
+    )
+    assert corrected > plain
+
+
+def test_without_rates_nothing_is_corrected() -> None:
+    def visits(name: str) -> list[int]:
+        env = SpiderEnv("synthetic-small-sites-v0", slots=None, budget=100)
+        seen: list[int] = []
+        agent = baselines.load(name).make(env, 0)
+        run_episode(env, agent, seed=0, on_step=lambda step: seen.append(step.action))
+        return seen
+
+    same = visits("td_naive_bayes:page_rate=0,directory_rate=0")
+    assert same == visits("naive_bayes_q")
