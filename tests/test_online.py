@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import baselines
 from baselines import _link_text
+from baselines._places import Places
 from baselines.agent import run_episode
 from gym_webforage.envs import SpiderEnv
 from tests.toys import Page, web
@@ -188,20 +189,20 @@ def test_a_ridge_of_zero_is_refused() -> None:
         baselines.load("linucb:ridge=0").make(library(), 0)
 
 
-def test_corrections_improve_what_other_sites_taught() -> None:
-    """Over the six sites together, on top of the same naive Bayes values."""
-
-    def area(name: str, site: str) -> float:
-        env = SpiderEnv("synthetic-small-sites-v0", slots=None, split="all", budget=150)
-        agent = baselines.load(name).make(env, 0)
-        return run_episode(env, agent, seed=0, options={"site": site}).area
-
-    sites = list(SpiderEnv("synthetic-small-sites-v0", slots=None).trace.sites)
-    plain, corrected = (
-        sum(area(name, site) for site in sites)
-        for name in ("naive_bayes_q", "td_naive_bayes")
-    )
-    assert corrected > plain
+def test_an_error_is_shared_by_page_and_directory() -> None:
+    env = library()
+    _, info = env.reset(seed=0)
+    _, _, _, _, info = env.step(int(info["action_set"][0]))
+    known = info["known"]
+    ann, bob = known.targets(0)[:2].tolist()
+    places = Places(page_rate=0.5, directory_rate=0.25)
+    places.add(0, ann, 0, known)
+    places.add(1, bob, 0, known)
+    places.add(2, bob, ann, known)
+    places.correct(0, 0.8)
+    # The second link shares page and directory, the third one the directory alone.
+    assert places.extra(3) == pytest.approx([0.6, 0.6, 0.2])
+    assert places.of(2) == pytest.approx(0.2)
 
 
 def test_without_rates_nothing_is_corrected() -> None:
