@@ -99,8 +99,8 @@ it would pass {MOST:,} foragers, where it is stopped, and is *usable* otherwise.
 Precision is the share of relevant pages among the different pages visited. The paper's
 figures give neither its rates nor its lower bound: rates here let a page pay from a
 relevance of {COST / 1:g}, {COST / 2.5:g} and {COST / 10:g} on; the lower bound is
-{LOWER}. As reported, every visit pays in Figures 2 to 4 (the paper's Algorithm 1), and a page
-pays once in Figures 5 and 6 (Algorithm 2)."""
+{LOWER}. As reported, every visit pays in Figures 2 to 4 (the paper's Algorithm 1), and
+a page pays once in Figures 5 and 6 (Algorithm 2)."""
 
 
 class Experiment:
