@@ -35,7 +35,14 @@ import gymnasium as gym
 import numpy as np
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition, forage_env
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    State,
+    Transition,
+    forage_env,
+)
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -90,6 +97,14 @@ class BestFirstTopic(Agent):
                 words = similarity(*bag(known, link), topic)
                 value = self.page_weight * parent + (1 - self.page_weight) * words
                 self.frontier.add(target, value)
+
+    def save(self) -> State:
+        """Return the frontier."""
+        return {"frontier": self.frontier.save()}
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.frontier.load(state["frontier"])
 
 
 @dataclass
@@ -151,6 +166,29 @@ class BestFirstSpider(Agent):
         product = sum(n * self.profile.get(token, 0.0) for token, n in words.items())
         length = sum(n**2 for n in words.values()) ** 0.5
         return product / (length * self._length) if length else 0.0
+
+    def save(self) -> State:
+        """Return the frontier, and the words of the links that led to it."""
+        return {
+            "frontier": self.frontier.save(),
+            "targets": self.targets,
+            "profile": [[*self.profile], [*self.profile.values()]],
+            "length": self._length,
+            "bags": [
+                [url, [[[*words], [*words.values()]] for words in bags]]
+                for url, bags in self._bags.items()
+            ],
+        }
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.reset()
+        self.frontier.load(state["frontier"])
+        self.targets = state["targets"]
+        self.profile = dict(zip(*state["profile"], strict=True))
+        self._length = state["length"]
+        for url, bags in state["bags"]:
+            self._bags[url] = [dict(zip(*words, strict=True)) for words in bags]
 
 
 @dataclass
