@@ -197,6 +197,30 @@ class Known:
             return self._cut(f"{field}_token", int(trace.link_text[link]))
         raise ValueError(f"field is {field!r}, expected anchor, near, url or title")
 
+    def texts(self, url: int, field: Field) -> tuple[np.ndarray, np.ndarray]:
+        """Return one text of every link on a fetched page, as `text` does for one.
+
+        Where the tokens of each link begin (one more than there are links), and all
+        tokens in a row: much faster than one by one.
+        """
+        trace, links = self._world.trace, self.links(url)
+        if field == "url":
+            rows = trace.link_target[links]
+        elif field == "title":
+            rows = np.full(len(links), trace.version_text[self._held(url)])
+        elif field in ("anchor", "near"):
+            rows = trace.link_text[links]
+        else:
+            raise ValueError(f"field is {field!r}, expected anchor, near, url or title")
+        prefix = "url_token" if field == "url" else field
+        start: np.ndarray = getattr(trace, f"{prefix}_start")
+        low = start[np.maximum(rows, 0)]
+        count = np.where(rows < 0, 0, start[np.maximum(rows, 0) + 1] - low)
+        begin = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(count, out=begin[1:])
+        place = np.arange(begin[-1]) + np.repeat(low - begin[:-1], count)
+        return begin, getattr(trace, f"{field}_token")[place]
+
     def tokens(self, url: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the text of a fetched page: distinct vocabulary ids and counts."""
         text = int(self._world.trace.version_text[self._held(url)])
