@@ -175,9 +175,14 @@ class _Run:
             if env.agent_selection != name:
                 name = env.agent_selection
                 observation = env.observe(name)
-            if env.terminations[name] or env.truncations[name]:
-                if env.terminations[name]:
-                    del self.agents[name], self.maker_of[name]
+            if env.truncations[name]:
+                # So are all, and of thousands none need take its last, empty step.
+                for other in [one for one in env.agents if env.terminations[one]]:
+                    del self.agents[other], self.maker_of[other]
+                env.agents.clear()
+                break
+            if env.terminations[name]:
+                del self.agents[name], self.maker_of[name]
                 env.step(None)
                 name = ""
                 continue
