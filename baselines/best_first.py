@@ -23,15 +23,15 @@ and listing the action set, compiled.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Self
 
-import gymnasium as gym
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, Transition, forage_env
+from baselines.agent import Agent, Info, Observation, Transition, world_of
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -85,8 +85,16 @@ class _Frontier:
         heapify(self.heap)
 
 
+class _Divides(Agent):
+    """Has children that know what it knows, as their foragers do."""
+
+    def divide(self, rng: np.random.Generator) -> Self:
+        """Return a copy, which goes its own way from here on."""
+        return copy.deepcopy(self)
+
+
 @dataclass
-class BestFirstTopic(Agent):
+class BestFirstTopic(_Divides):
     """Best-first by similarity to the topic."""
 
     page_weight: float = 0.25  # of the page that a link stands on; the rest: its words
@@ -122,7 +130,7 @@ class BestFirstTopic(Agent):
 
 
 @dataclass
-class BestFirstSpider(Agent):
+class BestFirstSpider(_Divides):
     """Best-first by similarity to the links that led to targets."""
 
     frontier: _Frontier = field(default_factory=_Frontier, init=False)
@@ -183,7 +191,7 @@ class BestFirstSpider(Agent):
 
 
 @dataclass
-class BestFirstNews(Agent):
+class BestFirstNews(_Divides):
     """Best-first by the number of young links that were not fetched so far."""
 
     urls: int  # URL ids are below this
@@ -246,13 +254,12 @@ class BestFirstNews(Agent):
             self._linked_from[url].add(page)
 
 
-def make(env: gym.Env[Any, Any], seed: int) -> Agent:
+def make(env: Any, seed: int) -> Agent:
     """Make the agent for the environment's kind."""
-    inner = forage_env(env)
-    if inner.kind == "topic":
+    world = world_of(env)
+    if world.rules.kind == "topic":
         return BestFirstTopic()
-    if inner.kind == "spider":
+    if world.rules.kind == "spider":
         return BestFirstSpider()
-    assert isinstance(inner.action_space, gym.spaces.Discrete)  # URL ids, slots=None
-    max_age = parse_duration(inner.rules.max_age)
-    return BestFirstNews(urls=int(inner.action_space.n), max_age=max_age)
+    max_age = parse_duration(world.rules.max_age)
+    return BestFirstNews(urls=len(world.trace.urls), max_age=max_age)
