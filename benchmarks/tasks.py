@@ -155,3 +155,65 @@ QUICK = (
     Task("quick-spider", "spider", "synthetic-small-sites-v0", 100),
     Task("quick-fleet", "news", "synthetic-small-v0", "2h", fleet=SCORE),
 )
+
+
+# --- traces of users
+
+DAY = 86_400_000  # milliseconds
+
+
+def tasks_on(trace: str) -> list[Task]:
+    """Return the tasks that fit a trace: what it holds decides which kinds do.
+
+    News needs pages with several versions in time, Spider targets, Topic labels. Small
+    sites have small budgets, and those that seldom change a clock that runs faster.
+    """
+    loaded = load_trace(trace)
+    place = str(Path(trace).resolve()) if Path(trace).exists() else trace
+    tasks = []
+    pages = int(np.count_nonzero(np.diff(loaded.version_start)))
+    fetches = int(np.clip(pages // 5, 20, 1_000))
+    if np.any(np.diff(loaded.version_start) > 1):
+        budget, options = _pace(loaded)
+        tasks.append(Task(f"news-{loaded.name}", "news", place, budget, options))
+    if len(loaded.labels) and len(loaded.vocabulary):
+        tasks.append(Task(f"topic-{loaded.name}", "topic", place, fetches, LABEL))
+    if loaded.url_target.any():
+        tasks.append(Task(f"spider-{loaded.name}", "spider", place, fetches))
+    return [task for task in tasks if _can_be_made(task)]
+
+
+def _pace(trace: Trace) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Return a budget for News, and how fast the clock runs."""
+    third = (trace.end - trace.begin) // 3  # what is held out for tests
+    moments = len(np.unique(trace.version_seen))
+    if (trace.end - trace.begin) / max(1, moments) <= DAY:
+        return f"{min(DAY, third) // 1000}s", ()
+    return f"{min(1_500 * DAY, third) // 1000}s", SLOW
+
+
+def _can_be_made(task: Task) -> bool:
+    """Say whether a trace has all that a kind needs, such as labels on many pages."""
+    try:
+        task.make()
+    except ValueError:
+        return False
+    return True
+
+
+def chosen(tasks: Sequence[Task], names: Sequence[str] | None) -> list[Task]:
+    """Return the tasks of these ids or groups, all if none is named."""
+    if not names:
+        return list(tasks)
+    for name in names:
+        if not any(name in _names(task) for task in tasks):
+            known = ", ".join(task.id for task in tasks)
+            groups = ", ".join(dict.fromkeys(task.group for task in tasks))
+            raise LookupError(
+                f"there is no task {name!r}: {known}; or a group: {groups}"
+            )
+    return [task for task in tasks if any(name in _names(task) for name in names)]
+
+
+def _names(task: Task) -> tuple[str, ...]:
+    return task.id, task.id.removeprefix("quick-"), task.group
