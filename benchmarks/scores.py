@@ -174,7 +174,7 @@ def improvement(
         with np.errstate(invalid="ignore"):
             more = np.greater(found[:, None], found)
             wins = more + 0.5 * np.equal(found[:, None], found)
-        played = ~np.isnan(found).any(axis=1)
+        played = np.logical_not(np.any(np.isnan(found), axis=1)).reshape(-1)
         both = played[:, None] & played
         wins[~both] = 0.0
         weight = weights(draws(len(scores.seeds), name))
