@@ -332,7 +332,7 @@ def test_fleets_take_those_that_can(tmp_path: Path) -> None:
     }
     assert found["oracle"] == max(found.values())
     report = (tmp_path / "leaderboard.md").read_text()
-    assert "barren" not in report and "alone" not in report
+    assert "| barren" not in report and "| alone" not in report
 
 
 # --- publishing and verifying
