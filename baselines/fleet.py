@@ -57,6 +57,8 @@ class FleetResult(Finds):
     """SHA-256 of the log: equal for equal runs."""
     cpu_seconds: float
     """CPU time of environment and agents, without checkpoints."""
+    stopped: str | None = None
+    """Why a population that grew too large was stopped; all else is up to there."""
 
 
 def hash_events(events: Mapping[str, np.ndarray]) -> str:
@@ -175,9 +177,14 @@ class _Run:
             if env.agent_selection != name:
                 name = env.agent_selection
                 observation = env.observe(name)
-            if env.terminations[name] or env.truncations[name]:
-                if env.terminations[name]:
-                    del self.agents[name], self.maker_of[name]
+            if env.truncations[name]:
+                # So are all, and of thousands none need take its last, empty step.
+                for other in [one for one in env.agents if env.terminations[one]]:
+                    del self.agents[other], self.maker_of[other]
+                env.agents.clear()
+                break
+            if env.terminations[name]:
+                del self.agents[name], self.maker_of[name]
                 env.step(None)
                 name = ""
                 continue
@@ -224,6 +231,7 @@ class _Run:
             summary=summarize(fleet.world, events),
             event_hash=hash_events(events),
             cpu_seconds=self.cpu_seconds,
+            stopped=fleet.stopped,
         )
 
     # --- checkpoints

@@ -171,6 +171,12 @@ def rules(kind: Kind) -> st.SearchStrategy[Rules]:
             "reward": (100.0, 1.0, 0.0, -2.5),
             "penalty": (-1.0, 0.0, 0.5),
         }
+    if kind != "news":
+        options |= {
+            "reach": ("frontier", "links"),
+            "revisit": ("free", "pays", "costs"),
+            "penalty": (-1.0, -0.25),
+        }
     if kind == "topic":
         options |= {
             "relevance": ("similarity", "similarity", "label"),

@@ -283,6 +283,24 @@ class PaysAgain(ReferenceWorld):
         return super().visit_topic(forager, url)
 
 
+class FreeAgain(ReferenceWorld):
+    def paid_again(self, value: float) -> float:
+        return 0.0
+
+
+class LeavesDeadEnds(ReferenceWorld):
+    def links_seen(self, url: int, version: Version | None) -> list[Link]:
+        found = super().links_seen(url, version)
+        if self.rules.reach == "links" and not found:
+            self.leave_all(self.foragers[0])
+        return found
+
+
+class KeepsOldLinks(ReferenceWorld):
+    def leave_all(self, forager: ReferenceForager) -> None:
+        pass
+
+
 class OverAllWords(ReferenceWorld):
     def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
         value = super().frequency_cosine(body)

@@ -260,6 +260,14 @@ class ForageEnv(gym.Env[Any, Any]):
         mask[self.forager.action_set()] = True
         return mask
 
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that may be visited now, in order of discovery."""
+        return self.forager.action_set()
+
+    def with_energy(self) -> np.ndarray:
+        """Return the URLs of pages with energy left: none, without a population."""
+        return np.zeros(0, np.int32)
+
     def render(self) -> Any:
         """Draw the known territory as text or as a picture, by ``render_mode``."""
         if self.render_mode is None:
@@ -408,7 +416,8 @@ class TopicEnv(ForageEnv):
 
     ## Action Space
     As in `NewsEnv`; the action set is the frontier: all URLs seen linked and not yet
-    visited.
+    visited. With `reach="links"` it is the links of the page visited last, visited or
+    not; from a page that is dead or has none the crawler goes back.
 
     ## Observation Space
     As in `NewsEnv`, with the 12 columns of `features="transfer"` a candidate:
@@ -428,8 +437,8 @@ class TopicEnv(ForageEnv):
     are for `split="train"`, one third for `"test"`.
 
     ## Episode End
-    Terminated: the frontier is empty. Truncated: the budget, by default 1,000 fetches,
-    is spent.
+    Terminated: the action set is empty. Truncated: the budget, by default 1,000
+    fetches, is spent.
 
     ## Information
     As in `NewsEnv`; `topic` is the `Topic` with its name, weights and frequencies.
@@ -446,6 +455,9 @@ class TopicEnv(ForageEnv):
     |              |            | frequencies over the topic's words alone             |
     | `threshold`  | 0.2        | relevant from this similarity on                     |
     | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
+    | `reach`      | frontier   | or `links`: only from page to page                   |
+    | `revisit`    | free       | a page pays once; or `pays` every time, or `costs`   |
+    | `penalty`    | -1         | for a page that has paid, with `revisit="costs"`     |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.
 
@@ -484,9 +496,9 @@ class SpiderEnv(ForageEnv):
     As in `NewsEnv`.
 
     ## Arguments
-    As in `NewsEnv`, without those of paths and judges, and `site`, a site's name (None
-    draws one). The default trace is `synthetic-sites-v0`. `reset(options=...)` takes
-    `site`, `roots` and `start`.
+    As in `NewsEnv`, without those of paths and judges, `reach` and `revisit` as in
+    `TopicEnv`, and `site`, a site's name (None draws one). The default trace is
+    `synthetic-sites-v0`. `reset(options=...)` takes `site`, `roots` and `start`.
 
     ## References
     Rennie, McCallum: Using reinforcement learning to spider the web efficiently (1999).

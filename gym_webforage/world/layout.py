@@ -87,8 +87,12 @@ WORLD_FIELDS = 9
     TOPIC_LABEL,  # -1: relevance is similarity
     SITE,  # -1: all sites
     MAKES_LOG,
-) = range(19)
-WORLD_INT_COUNT = 19
+    REACH_LINKS,  # the action set is the links of the page that a forager stands on
+    REVISIT,
+) = range(21)
+WORLD_INT_COUNT = 21
+
+REVISIT_FREE, REVISIT_PAYS, REVISIT_COSTS = range(3)
 
 NEWS, TOPIC_RULES, SPIDER = range(3)
 
@@ -146,8 +150,9 @@ FORAGER_FIELDS = 12
     NOVEL_TOTAL,
     PROFILE_NUMBER,  # how often the profile changed
     HAS_LEDGER_FLOATS,
-) = range(28)
-FORAGER_INT_COUNT = 28
+    HERE,  # the page that it stands on (REACH_LINKS), -1 before the first
+) = range(29)
+FORAGER_INT_COUNT = 29
 
 REWARD_TOTAL, LAST_REWARD, PROFILE_SQUARE = range(3)
 FORAGER_FLOAT_COUNT = 3
