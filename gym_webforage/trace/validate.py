@@ -35,7 +35,7 @@ LIST_OFFSETS = {
 
 def validate(trace: Trace) -> None:
     """Raise TraceError at the first value that the kernels could not stand."""
-    from gym_webforage.trace.trace import COLUMNS
+    from gym_webforage.trace.trace import COLUMNS, STRING_COLUMNS
 
     urls, versions = len(trace.urls), len(trace.version_seen)
     links = len(trace.link_target)
@@ -56,17 +56,22 @@ def validate(trace: Trace) -> None:
         if array.size and len(array) > MOST_ROWS and array.dtype == np.int32:
             raise TraceError(column["table"], f"{name} has more than 2^31 entries")
 
-    for name in ("urls", "sites", "labels", "vocabulary"):
+    for name in STRING_COLUMNS:
         _strings(trace, name)
     if urls == 0:
         raise TraceError("urls", "there is no URL")
     if urls > MOST_ROWS or versions > MOST_ROWS:
         raise TraceError("urls", "more than 2^31 rows")
 
-    rows = {"urls": urls, "versions": versions, "links": links}
+    rows = {
+        "urls": urls,
+        "versions": versions,
+        "links": links,
+        "link_texts": link_texts,
+    }
     for name in (
         "url_site url_target version_published version_status version_bytes "
-        "version_hash version_text version_state link_text"
+        "version_hash version_text version_state link_text tag_path"
     ).split():
         table = COLUMNS[name]["table"]
         if len(getattr(trace, name)) != rows[table]:
@@ -98,6 +103,7 @@ def validate(trace: Trace) -> None:
         ("link_text", -1, link_texts),
         ("anchor_token", 0, tokens),
         ("near_token", 0, tokens),
+        ("tag_path", -1, len(trace.tag_paths)),
         ("title_token", 0, tokens),
         ("body_token", 0, tokens),
         ("body_count", 1, MOST_COUNT),

@@ -21,8 +21,10 @@ from gym_webforage.world.ledger import (
     is_legal,
     join_frontier,
 )
+from gym_webforage.world.lessons import note_words
 from gym_webforage.world.news import send, visit_news
 from gym_webforage.world.pages import log, version_at
+from gym_webforage.world.shortlist import choose_slots
 
 
 @compiled
@@ -37,6 +39,7 @@ def begin(T, W, F, roots):
         if find(F, root) < 0:
             number = discover(F, root)
             if not is_news:
+                note_words(T, F, number)
                 join_frontier(F, number)
             if i64(W[L.WORLD_INTS])[L.RULES] == L.TOPIC_RULES:
                 f32(F[L.LEDGER_FLOATS])[
@@ -44,6 +47,8 @@ def begin(T, W, F, roots):
                 ] = cosine(T, token_start, tokens, root, f64(W[L.TOPIC]), 1.0)
     if is_news:
         allow_any_known(F)
+    else:
+        choose_slots(T, F)
 
 
 @compiled
