@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from math import cos, pi, sin, sqrt
+from math import cos, fsum, pi, sin, sqrt
 from typing import Any
 
 from gym_webforage.trace.trace import Trace
@@ -137,8 +137,10 @@ class ReferenceWorld:
         self.site = site
         self.weights = [0.0] * len(self.idf)
         self.label = -1
+        self.frequencies = [0.0] * len(self.idf)
         if topic is not None:
             self.weights = [float(weight) for weight in topic.weights]
+            self.frequencies = [float(often) for often in topic.frequencies]
             self.label = topic.label
         self.fetches = 0
         self.last_fetch: dict[int, int] = {}  # by site: when it ended
@@ -291,10 +293,25 @@ class ReferenceWorld:
             return 1.0 if self.trace.url_target[url] else 0.0
         if self.rules.relevance == "label":
             return 1.0 if self.label in self.url_labels[url] else 0.0
+        if self.rules.similarity == "frequency":
+            return self.frequency_cosine(version.body)
         total = 0.0
         for token, count in version.body:
             total += count * self.idf[token] * self.weights[token]
         return total / version.norm if version.norm else 0.0
+
+    def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
+        """Return equation 4 of the learning automata paper, with 5 put in."""
+        counts = [count for token, count in body if self.frequencies[token]]
+        if not counts:
+            return 0.0
+        product = square = 0.0
+        for token, count in body:
+            often = count / max(counts) if self.frequencies[token] else 0.0
+            product += self.frequencies[token] * often
+            square += often * often
+        topic_square = fsum(often * often for often in self.frequencies)
+        return min(1.0, product / sqrt(topic_square * square))
 
     def is_relevant(self, value: float) -> bool:
         if self.rules.kind == "spider":

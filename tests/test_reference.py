@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -280,6 +281,14 @@ class PaysAgain(ReferenceWorld):
     def visit_topic(self, forager: ReferenceForager, url: int) -> float:
         self.paid.discard(url)
         return super().visit_topic(forager, url)
+
+
+class OverAllWords(ReferenceWorld):
+    def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
+        value = super().frequency_cosine(body)
+        everything = sum(count * count for _, count in body)
+        own = sum(count * count for word, count in body if self.frequencies[word])
+        return value * sqrt(own / everything) if value else 0.0
 
 
 class ForgetsAge(ReferenceWorld):

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
-from gym_webforage.envs.episode import OPTIONS, Episode, EpisodeMaker, Split
+from gym_webforage.envs.episode import OPTIONS, Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.forage import (
     DEFAULT_TRACES,
     make_rules,
@@ -25,7 +25,6 @@ from gym_webforage.world.forager import Features, Forager, Shortlist
 from gym_webforage.world.observe import CONTEXT_COLUMNS
 from gym_webforage.world.population import Population, as_population
 from gym_webforage.world.rules import Kind
-from gym_webforage.world.topic import Topic
 from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
@@ -86,7 +85,7 @@ class Crew:
         shortlist: Shortlist | None = None,
         scaled: bool = False,
         split: Split = "train",
-        topic: str | Sequence[str] | Topic | None = None,
+        topic: TopicGiven | None = None,
         site: str | None = None,
         log: bool = True,
         **rules: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, Literal, get_args
 
@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gym_webforage.envs.buffers import BufferPool
-from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
+from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world import layout as L
@@ -26,7 +26,6 @@ from gym_webforage.world.forager import (
 )
 from gym_webforage.world.observe import CONTEXT_COLUMNS, step_and_observe
 from gym_webforage.world.rules import Kind, Rules
-from gym_webforage.world.topic import Topic
 from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
@@ -138,7 +137,7 @@ class ForageEnv(gym.Env[Any, Any]):
         flat: bool = False,
         split: Split = "train",
         on_illegal: Literal["cost", "raise"] = "cost",
-        topic: str | Sequence[str] | Topic | None = None,
+        topic: TopicGiven | None = None,
         site: str | None = None,
         log: bool = True,
         render_mode: str | None = None,
@@ -463,9 +462,10 @@ class TopicEnv(ForageEnv):
     time, in-links. `gym_webforage.world.observe` documents each.
 
     ## Rewards
-    A page's relevance the first time it is fetched: the cosine of its tf-idf vector
-    with the topic's, or with `relevance="label"` 1 for pages that carry the topic's
-    label. Pages from `threshold` on count as relevant in the metrics.
+    A page's relevance the first time it is fetched: its similarity to the topic, or
+    with `relevance="label"` 1 for pages that carry the topic's label. Pages from
+    `threshold` on count as relevant in the metrics; `webforage info TRACE --topic ...`
+    shows which thresholds part the pages.
 
     ## Starting State
     Nothing is fetched; the roots are the action set; the time is the recording's end.
@@ -477,17 +477,20 @@ class TopicEnv(ForageEnv):
     is spent.
 
     ## Information
-    As in `NewsEnv`; `topic` is the `Topic` with its name and weights.
+    As in `NewsEnv`; `topic` is the `Topic` with its name, weights and frequencies.
 
     ## Arguments
     As in `NewsEnv`, without those of paths and judges, and:
 
-    | name        | default    | meaning                                               |
-    |-------------|------------|-------------------------------------------------------|
-    | `topic`     | None       | a label, or a list of words; None draws a label       |
-    | `relevance` | similarity | or `label`                                            |
-    | `threshold` | 0.2        | relevant from this similarity on                      |
-    | `budget`    | 1000       | fetches, or simulated time (`"1h"`)                   |
+    | name         | default    | meaning                                              |
+    |--------------|------------|------------------------------------------------------|
+    | `topic`      | None       | a label, a list of words, or `{"pages": [URLs]}`:    |
+    |              |            | pages like these; None draws a label                 |
+    | `relevance`  | similarity | or `label`                                           |
+    | `similarity` | tfidf      | cosine of tf-idf vectors, or `frequency`: of term    |
+    |              |            | frequencies over the topic's words alone             |
+    | `threshold`  | 0.2        | relevant from this similarity on                     |
+    | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.
 

@@ -71,6 +71,16 @@ class Known:
         states[versions < 0] = 0
         return states
 
+    def versions_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the versions held of the pages with these discovery numbers, or -1."""
+        return self._forager.ledger[self._checked(numbers), L.VERSION]
+
+    def published_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return when these versions were published, in ms; -1 where none is held."""
+        versions = self.versions_of(numbers)
+        published = self._world.trace.version_published[np.maximum(versions, 0)]
+        return np.where(versions >= 0, published, -1)
+
     def _checked(self, numbers: np.ndarray) -> np.ndarray:
         numbers = np.asarray(numbers)
         if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):

@@ -36,8 +36,10 @@ well). It pays ``reward`` for a novel document and
 document and ``reward`` on top for a novel one.
 
 **Topic.** To visit is to fetch that URL alone. A page pays its relevance to the topic:
-the cosine of its tf-idf vector with the topic's, or 1 for pages with the topic's label
-(``relevance="label"``). It is *relevant* from ``threshold`` on, if it pays at all.
+the cosine of its tf-idf vector with the topic's; with ``similarity="frequency"`` the
+cosine of term frequencies (over the largest of them) over the topic's words alone; or 1
+for pages with the topic's label (``relevance="label"``). It is *relevant* from
+``threshold`` on, if it pays at all.
 **Spider.** The same without a topic: a page pays 1 if it is a target, which makes it
 relevant. In both, the roots are the first frontier, a URL pays only once, and the URLs
 it links to that were unknown join the frontier; what was visited never comes back.

@@ -20,6 +20,35 @@ from gym_webforage.world.shortlist import choose_slots
 
 
 @compiled
+def frequency_cosine(T, W, text):
+    """Return the cosine of a text's term frequencies with the topic's.
+
+    Over the topic's words alone. That a frequency is taken over the largest cancels
+    out, but makes texts in the same proportions equal to the last bit.
+    """
+    start = i64(T[L.BODY_START])
+    tokens = i32(T[L.BODY])
+    counts = i32(T[L.BODY_COUNT])
+    topic = f64(W[L.TOPIC_FREQUENCY])
+    most = np.int32(0)
+    for i in range(start[text], start[text + 1]):
+        if topic[tokens[i]] > 0.0:
+            most = max(most, counts[i])
+    if most == 0:
+        return 0.0
+    product = 0.0
+    square = 0.0
+    for i in range(start[text], start[text + 1]):
+        weight = topic[tokens[i]]
+        if weight > 0.0:
+            often = counts[i] / most
+            product += weight * often
+            square += often * often
+    square *= f64(W[L.WORLD_FLOATS])[L.TOPIC_SQUARE]
+    return min(1.0, product / np.sqrt(square))
+
+
+@compiled
 def relevance(T, W, url, version):
     """Return what a page is worth to the judge of Topic or Spider."""
     ints = i64(W[L.WORLD_INTS])
@@ -38,6 +67,8 @@ def relevance(T, W, url, version):
     text = i32(T[L.VERSION_TEXT])[version]
     if text < 0:
         return 0.0
+    if f64(W[L.WORLD_FLOATS])[L.TOPIC_SQUARE] >= 0.0:
+        return frequency_cosine(T, W, text)
     norm = f64(T[L.TEXT_NORM])[text]
     if norm <= 0.0:
         return 0.0

@@ -66,8 +66,9 @@ TRACE_FIELDS = TRACE_STATES + 1
     LOG_VALUE,
     SITE_READY,  # when each site may be asked again
     TOPIC,  # the topic's unit vector over the vocabulary
-) = range(8)
-WORLD_FIELDS = 8
+    TOPIC_FREQUENCY,  # how often its words occur in it; empty if not asked for
+) = range(9)
+WORLD_FIELDS = 9
 
 (
     CLOCK,
@@ -94,8 +95,9 @@ WORLD_INT_COUNT = 19
 
 NEWS, TOPIC_RULES, SPIDER = range(3)
 
-REWARD, PENALTY, THRESHOLD, MEAN_BYTES = range(4)
-WORLD_FLOAT_COUNT = 4
+# TOPIC_SQUARE is of the frequencies; negative: similarity is that of tf-idf
+REWARD, PENALTY, THRESHOLD, MEAN_BYTES, TOPIC_SQUARE = range(5)
+WORLD_FLOAT_COUNT = 5
 
 LOG_URL, LOG_VERSION, LOG_STEP, LOG_FORAGER, LOG_FLAGS = range(5)
 LOG_COLUMNS = 5

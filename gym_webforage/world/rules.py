@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gym_webforage.world.topic import SIMILARITIES, Similarity
+
 Kind = Literal["news", "topic", "spider"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -34,6 +36,7 @@ class Rules:
     penalty: float = -1.0
     # Topic
     relevance: Literal["similarity", "label"] = "similarity"
+    similarity: Similarity = "tfidf"
     threshold: float = 0.2
 
     def __post_init__(self) -> None:
@@ -43,6 +46,7 @@ class Rules:
         _one_of("document", self.document, ("version", "url"))
         _one_of("judge", self.judge, ("selection", "evolution"))
         _one_of("relevance", self.relevance, ("similarity", "label"))
+        _one_of("similarity", self.similarity, SIMILARITIES)
         _within("fetch_seconds", self.fetch_seconds, 0.001, 86_400)
         _within("host_delay", self.host_delay, 0, 86_400)
         _within("threshold", self.threshold, 0, 1)

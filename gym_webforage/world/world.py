@@ -71,6 +71,7 @@ class World(Arrays):
         (L.LOG_VALUE, "log_value"),
         (L.SITE_READY, "site_ready"),
         (L.TOPIC, "topic_weights"),
+        (L.TOPIC_FREQUENCY, "topic_frequencies"),
     )
 
     def __init__(
@@ -114,6 +115,8 @@ class World(Arrays):
         self.log_value = np.zeros(0, np.float32)
         self.site_ready = np.zeros(len(trace.sites), np.int64)
         self.topic_weights = np.zeros(0 if is_news else len(trace.vocabulary))
+        by_frequency = rules.kind == "topic" and rules.similarity == "frequency"
+        self.topic_frequencies = np.zeros(len(trace.vocabulary) if by_frequency else 0)
         self.ints[L.BUDGET_TIME] = time
         self.ints[L.BUDGET_FETCHES] = fetches
         self.ints[L.RULES] = KINDS.index(rules.kind)
@@ -215,6 +218,10 @@ class World(Arrays):
             self.topic_weights[:] = topic.weights
         else:
             self.topic_weights[:] = 0
+        self.floats[L.TOPIC_SQUARE] = -1.0
+        if topic is not None and len(self.topic_frequencies):
+            self.topic_frequencies[:] = topic.frequencies
+            self.floats[L.TOPIC_SQUARE] = topic.frequency_square
         for forager in self.foragers:
             if len(roots) > len(forager.ledger):
                 forager.ints[L.KNOWN] = 0
@@ -239,6 +246,7 @@ class World(Arrays):
             raise ValueError(f"site is {site}, expected -1 to {len(trace.sites) - 1}")
         if topic is not None and (
             topic.weights.shape != (len(trace.vocabulary),)
+            or topic.frequencies.shape != (len(trace.vocabulary),)
             or not -1 <= topic.label < len(trace.labels)
         ):
             raise ValueError("the topic is of another trace")
