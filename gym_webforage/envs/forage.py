@@ -457,9 +457,10 @@ class TopicEnv(ForageEnv):
 
     ## Observation Space
     As in `NewsEnv`, with the 21 columns of `features="transfer"` a candidate:
-    similarity of link text to the topic and to links that paid before, worth of the
-    source page, running success of source page, site and file ending, depth, waiting
-    time, in-links. `gym_webforage.world.observe` documents each.
+    similarity of link text to the topic, and to links and pages that paid before, worth
+    of the source page, running success of source page, directory, tag path, file ending
+    and site, depth, waiting time, in-links, novelty. `gym_webforage.world.observe`
+    documents each.
 
     ## Rewards
     A page's relevance the first time it is fetched: its similarity to the topic, or
@@ -491,6 +492,7 @@ class TopicEnv(ForageEnv):
     |              |            | frequencies over the topic's words alone             |
     | `threshold`  | 0.2        | relevant from this similarity on                     |
     | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
+    | `shortlist`  | promising  | or `newest`, `oldest`                                |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.
 
@@ -529,7 +531,7 @@ class SpiderEnv(ForageEnv):
     As in `NewsEnv`.
 
     ## Arguments
-    As in `NewsEnv`, without those of paths and judges, and `site`, a site's name (None
+    As in `TopicEnv`, without those of topics, and `site`, a site's name (None
     draws one). The default trace is `synthetic-sites-v0`. `reset(options=...)` takes
     `site`, `roots` and `start`.
 

@@ -148,9 +148,7 @@ class Known:
     def directory(self, url: int) -> int:
         """Return a number that the URLs of a directory share."""
         self._row(url)
-        trace = self._world.trace
-        # What stands alone there has a number of its own, outside the others' range.
-        return int(trace.url_directory[url]) or trace.directories + int(url)
+        return int(self._world.trace.url_directory[url])
 
     def ending(self, url: int) -> int:
         """Return the number of the URL's file ending, 0 for none or a rare one."""

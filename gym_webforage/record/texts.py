@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gym_webforage.record.builder import Contents, joined, offsets
@@ -72,8 +70,11 @@ class Texts:
         start, token = self._placed((start, np.array(flat, np.int32)))
         return {"url_token_start": start, "url_token": token}
 
-    def link_texts(self, links: np.ndarray) -> dict[str, Any]:
-        """Return the columns of the link texts of ``links``, equal ones stored once."""
+    def link_texts(self, links: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the columns of the link texts of ``links``, equal ones stored once.
+
+        From then on ``tag_paths`` has only those that are used.
+        """
         parts = {"anchor": self._placed(self.anchor), "near": self._placed(self.near)}
         of_link = np.full(len(self.anchor[0]) - 1, -1, np.int32)
         has_words = np.diff(parts["anchor"][0]) + np.diff(parts["near"][0]) > 0
@@ -81,7 +82,7 @@ class Texts:
         links = links[(has_words | (self.tag_path >= 0))[links]]
         first, same_as = distinct_rows([*parts.values(), path], links)
         of_link[links] = same_as
-        columns: dict[str, Any] = {"of_link": of_link}
+        columns: dict[str, np.ndarray] = {"of_link": of_link}
         for name, (start, values) in parts.items():
             start, which = taken(start, first)
             columns[f"{name}_start"], columns[f"{name}_token"] = start, values[which]
@@ -90,7 +91,7 @@ class Texts:
         place = np.full(len(self.tag_paths) + 1, -1, np.int32)  # the last for none
         place[used] = np.arange(len(used), dtype=np.int32)
         columns["tag_path"] = place[self.tag_path[first]]
-        columns["tag_paths"] = [self.tag_paths[i] for i in used]
+        self.tag_paths = [self.tag_paths[i] for i in used]
         self.anchor = self.near = (np.zeros(1, np.int64), np.zeros(0, np.int32))
         return columns
 

@@ -253,18 +253,14 @@ class Trace:
 
     @cached_property
     def url_directory(self) -> Array:
-        """A number for each URL's directory: 0 if it is the only one in it."""
-        names = [url_directory(url) for url in self.urls]
-        often = Counter(names)
+        """The number of each URL's directory, in the order of their first URLs."""
         number: dict[str, int] = {}
-        for name in names:
-            if often[name] > 1:
-                number.setdefault(name, len(number) + 1)
-        return frozen(np.array([number.get(name, 0) for name in names], np.int32))
+        found = [number.setdefault(url_directory(u), len(number)) for u in self.urls]
+        return frozen(np.array(found, np.int32))
 
     @cached_property
     def directories(self) -> int:
-        """How many numbers `url_directory` uses."""
+        """How many directories there are."""
         return int(self.url_directory.max()) + 1
 
     @cached_property

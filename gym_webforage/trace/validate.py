@@ -63,15 +63,10 @@ def validate(trace: Trace) -> None:
     if urls > MOST_ROWS or versions > MOST_ROWS:
         raise TraceError("urls", "more than 2^31 rows")
 
-    rows = {
-        "urls": urls,
-        "versions": versions,
-        "links": links,
-        "link_texts": link_texts,
-    }
+    rows = {"urls": urls, "versions": versions, "links": links}
     for name in (
         "url_site url_target version_published version_status version_bytes "
-        "version_hash version_text version_state link_text tag_path"
+        "version_hash version_text version_state link_text"
     ).split():
         table = COLUMNS[name]["table"]
         if len(getattr(trace, name)) != rows[table]:
@@ -90,6 +85,10 @@ def validate(trace: Trace) -> None:
         ("body_start", page_texts, len(trace.body_token)),
     ):
         _offsets(COLUMNS[name]["table"], name, getattr(trace, name), count, entries)
+    if len(trace.tag_path) != link_texts:
+        raise TraceError(
+            "link_texts", f"tag_path has {len(trace.tag_path)} of {link_texts} rows"
+        )
     if len(trace.body_count) != len(trace.body_token):
         raise TraceError("page_texts", "body and counts differ in length")
 

@@ -50,7 +50,7 @@ TRACE_ARRAYS = (
     BODY_COUNT,
     IDF,
     TEXT_NORM,
-    URL_DIRECTORY,  # 0: alone in it
+    URL_DIRECTORY,
     TAG_PATH,  # of link texts, -1: none
 ) = _numbered(TRACE_ARRAYS)
 TRACE_STATES = len(TRACE_ARRAYS.split())  # a number, not an address: k

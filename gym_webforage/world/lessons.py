@@ -49,9 +49,7 @@ def learn_value(T, F, number, value):
         floats[source * L.LEDGER_FLOAT_COLUMNS + L.CHILD_SUM] += value
     count_value(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], value)
     count_value(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], value)
-    directory = i32(T[L.URL_DIRECTORY])[url]
-    if directory > 0:
-        count_value(f64(F[L.DIRECTORY_STATS]), directory, value)
+    count_value(f64(F[L.DIRECTORY_STATS]), i32(T[L.URL_DIRECTORY])[url], value)
     if text >= 0:
         path = i32(T[L.TAG_PATH])[text]
         if path >= 0:
@@ -69,14 +67,6 @@ def source_rate(F, number):
     children = ledger[source * L.LEDGER_COLUMNS + L.CHILDREN]
     total = f32(F[L.LEDGER_FLOATS])[source * L.LEDGER_FLOAT_COLUMNS + L.CHILD_SUM]
     return (total + mean) / (children + 1.0)
-
-
-@compiled
-def directory_rate(T, F, url):
-    """Return the rate of URLs in the same directory."""
-    mean = f64(F[L.FORAGER_FLOATS])[L.MEAN_VALUE]
-    directory = i32(T[L.URL_DIRECTORY])[url]
-    return rate(f64(F[L.DIRECTORY_STATS]), directory, mean) if directory > 0 else mean
 
 
 @compiled

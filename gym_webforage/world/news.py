@@ -165,9 +165,7 @@ def send(T, W, F, number, end):
     ledger[number * L.LEDGER_COLUMNS + L.PAID] += novel
     if keeps_history:
         url = ledger[number * L.LEDGER_COLUMNS + L.URL]
-        directory = i32(T[L.URL_DIRECTORY])[url]
-        if directory > 0:
-            count_value(f64(F[L.DIRECTORY_STATS]), directory, novel)
+        count_value(f64(F[L.DIRECTORY_STATS]), i32(T[L.URL_DIRECTORY])[url], novel)
     ints[L.LAST_SENT] = sent
     ints[L.LAST_NOVEL] = novel
     ints[L.SENT_TOTAL] += sent

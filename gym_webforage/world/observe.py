@@ -3,8 +3,8 @@
 Counts and ages enter as n / (n + c), so every column but the state is between 0 and 1
 and needs no scaling. With ``scaled=True`` each column of the candidates is a z-score
 instead: less its mean over the slots that hold a URL, divided by its standard deviation
-(0 where all are equal). For the whole action set, `World.features` returns the same
-columns, raw or as z-scores over the action set.
+(0 where all are equal, to a millionth). For the whole action set, `World.features`
+returns the same columns, raw or as z-scores over the action set.
 
 *News* rows tell what the forager learnt when it last fetched the page:
 
@@ -86,7 +86,6 @@ from gym_webforage.world.compile import compiled, f32, f64, i32, i64
 from gym_webforage.world.kernels import number_of_slot, step_number, step_slot
 from gym_webforage.world.ledger import action_set_size
 from gym_webforage.world.lessons import (
-    directory_rate,
     path_rate,
     rate,
     refresh_likeness,
@@ -143,7 +142,6 @@ def write_history(T, W, F, number, out):
     out[2] = 1.0
     out[3] = 1.0
     out[4] = 0.0
-    out[5] = 0.0
     if fetches > 0:
         since = now - history[at + L.FETCHED_AT]
         age = now - i64(T[L.PUBLISHED])[version]
@@ -153,9 +151,8 @@ def write_history(T, W, F, number, out):
     if changes > 0:
         since = now - history[at + L.CHANGED_AT]
         out[3] = since / (since + 86_400_000.0)
-    if directory > 0:
-        novel = rate(f64(F[L.DIRECTORY_STATS]), directory, 0.0)
-        out[5] = novel / (novel + 5.0)
+    novel = rate(f64(F[L.DIRECTORY_STATS]), directory, 0.0)
+    out[5] = novel / (novel + 5.0)
 
 
 @compiled
@@ -181,7 +178,7 @@ def write_transfer_row(T, F, number, out):
     out[9] = floats[facts + L.SOURCE_VALUE]
     out[10] = floats[facts + L.SOURCE_SUM] / in_links if in_links > 0 else 0.0
     out[11] = source_rate(F, number)
-    out[12] = directory_rate(T, F, url)
+    out[12] = rate(f64(F[L.DIRECTORY_STATS]), directory, mean)
     out[13] = path_rate(T, F, ledger[row + L.TEXT])
     out[14] = rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], mean)
     out[15] = rate(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], mean)
@@ -189,8 +186,7 @@ def write_transfer_row(T, F, number, out):
     out[17] = waiting / (waiting + 100.0)
     out[18] = in_links / (in_links + 5.0)
     out[19] = floats[facts + L.NEW_WORDS]
-    tried = f64(F[L.DIRECTORY_STATS])[2 * directory + 1] if directory > 0 else 0.0
-    out[20] = 1.0 / (1.0 + tried)
+    out[20] = 1.0 / (1.0 + f64(F[L.DIRECTORY_STATS])[2 * directory + 1])
 
 
 @compiled
@@ -218,7 +214,7 @@ def write_rows(T, W, F, numbers, rows):
 def measure(rows, mask, middle, width):
     """Write each column's mean and standard deviation over the rows in ``mask``.
 
-    The deviation is 0 if all are equal, and not what rounding makes of that.
+    The deviation is 0 if all are equal to a millionth: rounding must not seem large.
     """
     count = 0
     for i in range(len(rows)):
@@ -234,7 +230,7 @@ def measure(rows, mask, middle, width):
                 high = max(high, value)
         middle[column] = 0.0
         width[column] = 0.0
-        if low < high:
+        if high - low > 1e-6:
             middle[column] = total / count
             square = 0.0
             for i in range(len(rows)):

@@ -12,7 +12,6 @@ from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64
 from gym_webforage.world.ledger import enter_slot, leave_slot
 from gym_webforage.world.lessons import (
-    directory_rate,
     path_rate,
     rate,
     refresh_likeness,
@@ -44,7 +43,7 @@ def standing_of(T, F, number):
         + floats[facts + L.URL_PAID]
         + floats[facts + L.SOURCE_VALUE]
         + source_rate(F, number)
-        + directory_rate(T, F, url)
+        + rate(f64(F[L.DIRECTORY_STATS]), i32(T[L.URL_DIRECTORY])[url], mean)
         + path_rate(T, F, ledger[row + L.TEXT])
         + rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], mean)
     )
