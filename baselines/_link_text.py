@@ -69,7 +69,7 @@ class LinkText(Agent):
     """Visits the URL whose link has the best words; subclasses learn what is best."""
 
     vocabulary: int
-    parts: tuple[Part, ...] | str = PARTS  # or their names, with + between them
+    parts: tuple[Part, ...] = PARTS  # or their names, with + between them
     topic_weight: float = 1.0  # how much the topic's words count before any example
 
     power = 0.5  # a bag is divided by this power of its length; 0.5: length 1

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Sequence
+=======
+from collections.abc import Mapping, Sequence
+>>>>>>> main
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +20,13 @@ from gymnasium.vector.utils import batch_space
 from gym_webforage.envs.buffers import BufferPool
 from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.forage import (
-    DEFAULTS,
+    DEFAULT_TRACES,
     ForageEnv,
     NewsEnv,
     SpiderEnv,
     TopicEnv,
-    check_view,
     make_rules,
+    make_view,
     slot_space,
 )
 from gym_webforage.trace import Trace, load_trace
@@ -56,7 +61,8 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         *,
         slots: int = 128,
         features: Features | None = None,
-        shortlist: Shortlist = "newest",
+        shortlist: Shortlist | None = None,
+        scaled: bool = False,
         flat: bool = False,
         split: Split = "train",
         topic: TopicGiven | None = None,
@@ -76,23 +82,19 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if mode == AutoresetMode.DISABLED:
             raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
         single = self.single
-        default_trace, default_features = DEFAULTS[single.kind]
-        features = default_features if features is None else features
-        check_view(single.kind, slots, features, shortlist)
+        self.rules = make_rules(single.kind, rules)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
         self.metadata = {"autoreset_mode": mode}
         self.autoreset_mode = mode
         self.num_envs = num_envs
-        self.rules = make_rules(single.kind, rules)
-        self.trace = load_trace(default_trace if trace is None else trace)
+        self.trace = load_trace(DEFAULT_TRACES[single.kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self._connect()
         self.worlds = [
             World(
                 self.trace,
                 self.rules,
-                slots=slots,
-                shortlist=shortlist,
-                features=features,
+                **asdict(view),
                 log=log,
                 addresses=(self._world_table[i], self._forager_table[i : i + 1]),
             )
@@ -212,6 +214,42 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, as booleans (envs, slots)."""
         return self._masks.astype(np.bool_)
+
+<<<<<<< HEAD
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of a candidate's columns, in order."""
+        return self.worlds[0].feature_names
+=======
+    # --- beyond Gymnasium
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain arrays and values."""
+        return {
+            "worlds": [world.snapshot() for world in self.worlds],
+            "episodes": [asdict(one) if one else None for one in self.running],
+            "randoms": [random.bit_generator.state for random in self._randoms],
+            "ended": self._ended.copy(),
+        }
+
+    def restore(
+        self, snapshot: Mapping[str, Any]
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Put back a state that `snapshot` took; return the observation there."""
+        if len(snapshot["worlds"]) != self.num_envs:
+            raise ValueError(
+                f"the snapshot has {len(snapshot['worlds'])} crawls, this batch has "
+                f"{self.num_envs}"
+            )
+        self._ended = np.array(snapshot["ended"], np.bool_)
+        observation = self._new_observation()
+        for i, world in enumerate(self.worlds):
+            world.restore(snapshot["worlds"][i])
+            self.running[i] = Episode.restored(snapshot["episodes"][i])
+            self._randoms[i].bit_generator.state = snapshot["randoms"][i]
+            self._write(i, observation)
+        return self._returned(observation)
+>>>>>>> main
 
     # --- parts
 
