@@ -16,14 +16,18 @@ from rich.console import Console
 
 import gym_webforage
 from benchmarks.leaderboard import positive
-from benchmarks.reproduce import evolution, selection
+from benchmarks.reproduce import evolution, selection, spidering
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
 from benchmarks.work import Work, make_missing, one_thread, write_whole
 from gym_webforage import TraceError, TraceNotFoundError
 
-PAPERS: dict[str, ModuleType] = {"selection": selection, "evolution": evolution}
+PAPERS: dict[str, ModuleType] = {
+    "selection": selection,
+    "evolution": evolution,
+    "spidering": spidering,
+}
 SEEDS, QUICK_SEEDS = 10, 2
 
 
@@ -37,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("paper", choices=[*PAPERS, "all"], help="whose experiment")
     made.add_argument(
-        "--quick", action="store_true", help="two days on a small trace, two seeds"
+        "--quick", action="store_true", help="small traces, short runs, two seeds"
     )
     made.add_argument(
         "--seeds",
