@@ -334,7 +334,7 @@ def _rows(results: Results, folds: Sequence[Fold]) -> Rows:
 
 
 def _claims(matrix: Mapping[str, Sequence[Claim]]) -> list[str]:
-    """Write the first column's claims in full, then all verdicts."""
+    """Write the claims of each column in full, then all verdicts side by side."""
     parts = []
     for name, claims in matrix.items():
         parts += [f"### {name}", claim_table(claims)]
