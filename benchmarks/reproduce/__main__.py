@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gym_webforage
 from benchmarks.leaderboard import positive
-from benchmarks.reproduce import automata, evolution, selection
+from benchmarks.reproduce import automata, energy, evolution, selection
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
@@ -27,6 +27,7 @@ PAPERS: dict[str, ModuleType] = {
     "selection": selection,
     "evolution": evolution,
     "automata": automata,
+    "energy": energy,
 }
 SEEDS, QUICK_SEEDS = 10, 2
 

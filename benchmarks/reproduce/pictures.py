@@ -49,7 +49,7 @@ def make_figure(width: float, height: float) -> Figure:
 
 
 def plain(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
-    """Give axes title, labels and the house's look."""
+    """Give axes the look of all figures, and their names."""
     axes.set_title(title, size=9.5, color=INK, loc="left", weight="bold")
     axes.set_xlabel(x, size=8.5, color=INK)
     axes.set_ylabel(y, size=8.5, color=INK)
@@ -62,7 +62,7 @@ def plain(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
 
 
 def key(axes: Any, **options: Any) -> None:
-    """Add a legend."""
+    """Say what the lines are."""
     axes.legend(fontsize=8, frameon=False, labelcolor=INK, **options)
 
 
