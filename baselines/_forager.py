@@ -218,6 +218,20 @@ def update_weblog(
     return dict(ordered[:size])
 
 
+def halve(
+    weblog: dict[int, float], rng: np.random.Generator
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Divide a weblog at random between parent and child, Algorithm 6.
+
+    A lone URL cannot be divided: both have it.
+    """
+    urls = list(weblog)
+    half = {urls[i] for i in rng.permutation(len(urls))[: len(urls) // 2].tolist()}
+    child = {url: value for url, value in weblog.items() if url in half or not half}
+    parent = {url: value for url, value in weblog.items() if url not in half}
+    return parent, child
+
+
 @dataclass
 class WeblogStarts(Forager):
     """Starts from the best URLs of a weblog, which it keeps."""
@@ -253,17 +267,7 @@ class WeblogStarts(Forager):
 
     def _inherit(self, parent: Any, rng: np.random.Generator) -> None:
         super()._inherit(parent, rng)
-        urls = list(parent.weblog)
-        half = {urls[i] for i in rng.permutation(len(urls))[: len(urls) // 2].tolist()}
-        # A lone URL cannot be divided: both have it.
-        self.weblog = {
-            url: value
-            for url, value in parent.weblog.items()
-            if url in half or not half
-        }
-        parent.weblog = {
-            url: value for url, value in parent.weblog.items() if url not in half
-        }
+        parent.weblog, self.weblog = halve(parent.weblog, rng)
 
     def save(self) -> State:
         """Add the weblog and the path that will change it."""

@@ -1,21 +1,25 @@
 """Visit the URL that promises most, judged by what links to it say.
 
 Topic: a link is as good as the page it stands on and its own words are close to the
-topic. Spider, which has no topic: as its words are close to those of links that led to
-targets. News: a page is as good as it has links to young pages not fetched so far.
+topic; ``links="parent"`` goes by the page alone, ``"anchor"`` by the link's words
+alone, and ``"combined"``, the default, by both. Spider, which has no topic: as its
+words are close to those of links that led to targets. News: a page is as good as it has
+links to young pages not fetched so far.
 
 Paper: F. Menczer, G. Pant, P. Srinivasan, "Topical web crawlers: evaluating adaptive
 algorithms" (2004), best-first; M. Hersovici et al., "The shark-search algorithm"
-(1998), for the words of and near the link.
+(1998), for the words of and near the link; S. Batsakis, E. Petrakis, E. Milios,
+"Improving the performance of focused web crawlers" (2009), for the three settings.
 
 **Differs from the paper in**: words are not weighted by rarity, since a crawler has no
 statistics of the web it has yet to see; anchor, near text and words of the URL are one
-bag. The frontier is not bounded. A URL with several links takes its best value, ties
-go to the one discovered first. Spider and News are ours: in Spider what was valued is
-valued again when the number of targets found has doubled, new links at once. In News a
-link's age is not known before its target is fetched, but a page version can only link
-to what was there when it was published: so the links of versions older than 24 hours
-count nothing.
+bag. Combined, the page counts a quarter, as a link's words say more about its target;
+``page_weight=0.5`` is the plain mean of Batsakis et al. The frontier is not bounded. A
+URL with several links takes its best value, ties go to the one discovered first. Spider
+and News are ours: in Spider what was valued is valued again when the number of targets
+found has doubled, new links at once. In News a link's age is not known before its
+target is fetched, but a page version can only link to what was there when it was
+published: so the links of versions older than 24 hours count nothing.
 
 Cost per step: Topic and Spider, the links of the fetched page (a heap); News, the same
 and listing the action set, compiled.
@@ -25,13 +29,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Literal, get_args
 
 import gymnasium as gym
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, Transition, forage_env
+from baselines._frontier import Frontier
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    State,
+    Transition,
+    forage_env,
+)
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -49,40 +60,7 @@ def bag(known: Known, link: int) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(np.concatenate(words), return_counts=True)
 
 
-class _Frontier:
-    """A heap of URLs by value, the earlier discovered first among equals."""
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[float, int, int]] = []
-        self.value: dict[int, float] = {}  # of the URLs that wait
-        self.number: dict[int, int] = {}  # of all that were ever added, for ties
-
-    def add(self, url: int, value: float) -> None:
-        """Add a URL, or raise its value."""
-        if url not in self.number:
-            self.number[url] = len(self.number)
-        elif value <= self.value[url]:
-            return
-        self.value[url] = value
-        heappush(self.heap, (-value, self.number[url], url))
-
-    def is_done(self, url: int) -> bool:
-        """Say whether a URL was taken."""
-        return url in self.number and url not in self.value
-
-    def take(self) -> int:
-        """Return and remove the best URL."""
-        while True:
-            negative, _, url = heappop(self.heap)
-            if self.value.get(url) == -negative:  # else taken, or it has risen since
-                del self.value[url]
-                return url
-
-    def replace(self, value: dict[int, float]) -> None:
-        """Give every waiting URL a new value, 0 if none is named."""
-        self.value = {url: value.get(url, 0.0) for url in self.value}
-        self.heap = [(-v, self.number[url], url) for url, v in self.value.items()]
-        heapify(self.heap)
+Links = Literal["parent", "anchor", "combined"]
 
 
 @dataclass
@@ -91,11 +69,11 @@ class BestFirstTopic(Agent):
 
     page_weight: float = 0.25  # of the page that a link stands on; the rest: its words
 
-    frontier: _Frontier = field(default_factory=_Frontier, init=False)
+    frontier: Frontier = field(default_factory=Frontier, init=False)
 
     def reset(self, seed: int | None = None) -> None:
         """Forget the frontier."""
-        self.frontier = _Frontier()
+        self.frontier = Frontier()
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the best link seen so far; before the first visit, a root."""
@@ -120,12 +98,20 @@ class BestFirstTopic(Agent):
                 value = self.page_weight * parent + (1 - self.page_weight) * words
                 self.frontier.add(target, value)
 
+    def save(self) -> State:
+        """Return the frontier."""
+        return {"frontier": self.frontier.save()}
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.frontier.load(state["frontier"])
+
 
 @dataclass
 class BestFirstSpider(Agent):
     """Best-first by similarity to the links that led to targets."""
 
-    frontier: _Frontier = field(default_factory=_Frontier, init=False)
+    frontier: Frontier = field(default_factory=Frontier, init=False)
     profile: dict[int, float] = field(default_factory=dict, init=False)
     targets: int = field(default=0, init=False)
 
@@ -135,7 +121,7 @@ class BestFirstSpider(Agent):
 
     def reset(self, seed: int | None = None) -> None:
         """Forget frontier and targets."""
-        self.frontier = _Frontier()
+        self.frontier = Frontier()
         self.profile = {}
         self.targets = 0
         self._length = 1.0
@@ -180,6 +166,29 @@ class BestFirstSpider(Agent):
         product = sum(n * self.profile.get(token, 0.0) for token, n in words.items())
         length = sum(n**2 for n in words.values()) ** 0.5
         return product / (length * self._length) if length else 0.0
+
+    def save(self) -> State:
+        """Return the frontier, and the words of the links that led to it."""
+        return {
+            "frontier": self.frontier.save(),
+            "targets": self.targets,
+            "profile": [[*self.profile], [*self.profile.values()]],
+            "length": self._length,
+            "bags": [
+                [url, [[[*words], [*words.values()]] for words in bags]]
+                for url, bags in self._bags.items()
+            ],
+        }
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.reset()
+        self.frontier.load(state["frontier"])
+        self.targets = state["targets"]
+        self.profile = dict(zip(*state["profile"], strict=True))
+        self._length = state["length"]
+        for url, bags in state["bags"]:
+            self._bags[url] = [dict(zip(*words, strict=True)) for words in bags]
 
 
 @dataclass
@@ -246,13 +255,30 @@ class BestFirstNews(Agent):
             self._linked_from[url].add(page)
 
 
-def make(env: gym.Env[Any, Any], seed: int) -> Agent:
+def make(
+    env: gym.Env[Any, Any],
+    seed: int,
+    links: Links = "combined",
+    page_weight: float = 0.25,
+) -> Agent:
     """Make the agent for the environment's kind."""
     inner = forage_env(env)
     if inner.kind == "topic":
-        return BestFirstTopic()
+        return BestFirstTopic(_weight_of_page(links, page_weight))
+    if (links, page_weight) != ("combined", 0.25):
+        raise ValueError(
+            "best_first: links and page_weight are settings of Topic alone"
+        )
     if inner.kind == "spider":
         return BestFirstSpider()
     assert isinstance(inner.action_space, gym.spaces.Discrete)  # URL ids, slots=None
     max_age = parse_duration(inner.rules.max_age)
     return BestFirstNews(urls=int(inner.action_space.n), max_age=max_age)
+
+
+def _weight_of_page(links: Links, page_weight: float) -> float:
+    if links not in get_args(Links):
+        raise ValueError(f"links is {links!r}, expected parent, anchor or combined")
+    if not 0 <= page_weight <= 1:
+        raise ValueError(f"page_weight is {page_weight!r}, expected 0 to 1")
+    return {"parent": 1.0, "anchor": 0.0}.get(links, page_weight)

@@ -55,6 +55,8 @@ class FleetResult:
     """SHA-256 of the log: equal for equal runs."""
     cpu_seconds: float
     """CPU time of environment and agents, without checkpoints."""
+    stopped: str | None = None
+    """Why a population that grew too large was stopped; all else is up to there."""
 
 
 def hash_events(events: Mapping[str, np.ndarray]) -> str:
@@ -221,6 +223,7 @@ class _Run:
             summary=summarize(fleet.world, events),
             event_hash=hash_events(events),
             cpu_seconds=self.cpu_seconds,
+            stopped=fleet.stopped,
         )
 
     # --- checkpoints

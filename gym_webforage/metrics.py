@@ -48,7 +48,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from gym_webforage.trace.trace import Trace
-    from gym_webforage.world.topic import Topic
+    from gym_webforage.world.topic import Similarity, Topic
 
 Array = np.ndarray
 Events = Mapping[str, Array]
@@ -291,12 +291,13 @@ def count_relevant(
     topic: Topic | None = None,
     threshold: float = 0.0,
     by_label: bool = False,
+    similarity: Similarity = "tfidf",
 ) -> int | None:
     """Return how many pages are relevant at ``time``, reachable or not.
 
     None for News, where what is relevant depends on when it is found. The arguments
     are those of a world: ``site`` -1 stands for all, ``by_label`` for
-    ``relevance="label"``.
+    ``relevance="label"``; ``similarity`` is which one the judge takes.
     """
     if kind == "news":
         return None
@@ -313,15 +314,10 @@ def count_relevant(
         raise ValueError("topic is None, expected what the pages are relevant to")
     if by_label and topic.label >= 0:
         return int(np.isin(urls, trace.labelled(topic.label)).sum())
-    texts = len(trace.body_start) - 1
-    owner = np.repeat(np.arange(texts), np.diff(trace.body_start))
-    token = trace.body_token
-    weight = trace.body_count * trace.idf[token] * topic.weights[token]
-    product = np.bincount(owner, weight, texts)
-    norm = trace.text_norm
-    similarity = np.divide(product, norm, out=np.zeros(texts), where=norm > 0)
+    from gym_webforage.world.topic import text_similarities
+
     text = trace.version_text[version]
-    found = similarity[text[text >= 0]]
+    found = text_similarities(trace, topic, similarity)[text[text >= 0]]
     return int(np.count_nonzero((found > 0) & (found >= threshold)))
 
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from math import cos, pi, sin, sqrt
+from math import cos, fsum, pi, sin, sqrt
 from typing import Any
 
 from gym_webforage.trace.trace import Trace
@@ -73,7 +73,7 @@ class Memory:
     novel: int = 0  # documents in the steps that visited it
     version: Version | None = None  # fetched last, if alive
     age: int = 0
-    value: float | None = None  # its relevance, once visited
+    values: list[float] = field(default_factory=list)  # its relevance at each visit
 
 
 @dataclass
@@ -137,8 +137,10 @@ class ReferenceWorld:
         self.site = site
         self.weights = [0.0] * len(self.idf)
         self.label = -1
+        self.frequencies = [0.0] * len(self.idf)
         if topic is not None:
             self.weights = [float(weight) for weight in topic.weights]
+            self.frequencies = [float(often) for often in topic.frequencies]
             self.label = topic.label
         self.fetches = 0
         self.last_fetch: dict[int, int] = {}  # by site: when it ended
@@ -264,12 +266,17 @@ class ReferenceWorld:
 
     def visit_topic(self, forager: ReferenceForager, url: int) -> float:
         version = self.shown(url, self.clock)
-        self.leave(forager, url)
+        stands = self.rules.reach == "links"
+        if not stands:
+            self.leave(forager, url)
         row = self.fetch(forager, url, version, VISITED)
         memory = forager.memory[url]
         memory.visits += 1
-        memory.value = value = self.relevance(url, version)
-        if value > 0 and url not in self.paid:
+        value = self.relevance(url, version)
+        memory.values.append(value)
+        if value > 0 and url in self.paid:
+            row["value"] = self.paid_again(value)
+        elif value > 0:
             self.paid.add(url)
             row["value"] = value
             if self.is_relevant(value):
@@ -277,12 +284,19 @@ class ReferenceWorld:
                 for token in memory.anchor + self.url_tokens[url]:
                     old = forager.profile.get(token, 0.0)
                     forager.profile[token] = old + self.idf[token]
-        for link in self.links_seen(url, version):
+        links = self.links_seen(url, version)
+        if stands and links:
+            self.leave_all(forager)
+        for link in links:
             unknown = link.target not in forager.memory
             self.meet(forager, url, link, value)
-            if unknown:
+            if unknown or stands:
                 self.join(forager, link.target)
         return row["value"]
+
+    def paid_again(self, value: float) -> float:
+        again = {"free": 0.0, "pays": value, "costs": self.rules.penalty}
+        return again[self.rules.revisit]
 
     def relevance(self, url: int, version: Version | None) -> float:
         if version is None or not version.is_page:
@@ -291,10 +305,25 @@ class ReferenceWorld:
             return 1.0 if self.trace.url_target[url] else 0.0
         if self.rules.relevance == "label":
             return 1.0 if self.label in self.url_labels[url] else 0.0
+        if self.rules.similarity == "frequency":
+            return self.frequency_cosine(version.body)
         total = 0.0
         for token, count in version.body:
             total += count * self.idf[token] * self.weights[token]
         return total / version.norm if version.norm else 0.0
+
+    def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
+        """Return equation 4 of the learning automata paper, with 5 put in."""
+        counts = [count for token, count in body if self.frequencies[token]]
+        if not counts:
+            return 0.0
+        product = square = 0.0
+        for token, count in body:
+            often = count / max(counts) if self.frequencies[token] else 0.0
+            product += self.frequencies[token] * often
+            square += often * often
+        topic_square = fsum(often * often for often in self.frequencies)
+        return min(1.0, product / sqrt(topic_square * square))
 
     def is_relevant(self, value: float) -> bool:
         if self.rules.kind == "spider":
@@ -381,6 +410,10 @@ class ReferenceWorld:
         del forager.frontier[url]
         self.update_slots(forager)
 
+    def leave_all(self, forager: ReferenceForager) -> None:
+        forager.frontier = {}
+        self.update_slots(forager)
+
     def join(self, forager: ReferenceForager, url: int) -> None:
         forager.frontier.setdefault(url)
         self.update_slots(forager)
@@ -428,24 +461,23 @@ class ReferenceWorld:
     def topic_row(self, forager: ReferenceForager, url: int) -> list[float]:
         memory = forager.memory[url]
         site, ending = self.trace.url_site[url], self.trace.url_ending[url]
-        done = {
-            other: remembered
-            for other, remembered in forager.memory.items()
-            if remembered.value is not None
-        }
+        everything = forager.memory.items()
         siblings = [
-            remembered.value
-            for remembered in done.values()
+            value
+            for _, remembered in everything
+            for value in remembered.values
             if memory.source is not None and remembered.source == memory.source
         ]
         on_site = [
-            remembered.value
-            for other, remembered in done.items()
+            value
+            for other, remembered in everything
+            for value in remembered.values
             if self.trace.url_site[other] == site
         ]
         ends_so = [
-            remembered.value
-            for other, remembered in done.items()
+            value
+            for other, remembered in everything
+            for value in remembered.values
             if self.trace.url_ending[other] == ending
         ]
         return [

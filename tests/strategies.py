@@ -171,9 +171,16 @@ def rules(kind: Kind) -> st.SearchStrategy[Rules]:
             "reward": (100.0, 1.0, 0.0, -2.5),
             "penalty": (-1.0, 0.0, 0.5),
         }
+    if kind != "news":
+        options |= {
+            "reach": ("frontier", "links"),
+            "revisit": ("free", "pays", "costs"),
+            "penalty": (-1.0, -0.25),
+        }
     if kind == "topic":
         options |= {
-            "relevance": ("similarity", "label"),
+            "relevance": ("similarity", "similarity", "label"),
+            "similarity": ("tfidf", "frequency"),
             "threshold": (0.3, 0.0, 0.7, 1.0),
         }
     drawn = {name: st.sampled_from(values) for name, values in options.items()}
@@ -183,10 +190,12 @@ def rules(kind: Kind) -> st.SearchStrategy[Rules]:
 @st.composite
 def topics(draw: st.DrawFn, trace: Trace) -> Topic:
     words = len(trace.vocabulary)
-    weights = draw(st.lists(st.integers(0, 3), min_size=words, max_size=words))
+    counts = st.lists(st.integers(0, 3), min_size=words, max_size=words)
+    weights, often = draw(counts), draw(counts)
     length = sqrt(sum(weight**2 for weight in weights)) or 1.0
+    frequencies = np.array(often, np.float64) / max([1, *often])
     label = draw(st.integers(0, len(trace.labels) - 1)) if len(trace.labels) else -1
-    return Topic("topic", np.array(weights, np.float64) / length, label)
+    return Topic("topic", np.array(weights, np.float64) / length, label, frequencies)
 
 
 @st.composite

@@ -515,10 +515,13 @@ def test_other_bad_arguments():
     with pytest.raises(ValueError, match="not a label of synthetic-small-v0"):
         TopicEnv("synthetic-small-v0", topic="nonsense")
     for topic, message in (
-        (["qqqqqq"], "has none of qqqqqq"),
+        (["qqqqqq"], "has no qqqqqq"),
         ([], "expected a list of words"),
         (["a", 3], "expected a list of words"),
-        (5, "expected a label or a list of words"),
+        (5, "expected a label, a list of words"),
+        ({"pages": []}, r"topic pages are \[\], expected a list of URLs"),
+        ({"pages": ["h://nowhere/"]}, "page 'h://nowhere/' is not in synthetic"),
+        ({"page": ["x"]}, r"pages.*with the URLs of example pages"),
     ):
         with pytest.raises(ValueError, match=message):
             TopicEnv("synthetic-small-v0", topic=topic)

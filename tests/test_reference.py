@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -280,6 +281,32 @@ class PaysAgain(ReferenceWorld):
     def visit_topic(self, forager: ReferenceForager, url: int) -> float:
         self.paid.discard(url)
         return super().visit_topic(forager, url)
+
+
+class FreeAgain(ReferenceWorld):
+    def paid_again(self, value: float) -> float:
+        return 0.0
+
+
+class LeavesDeadEnds(ReferenceWorld):
+    def links_seen(self, url: int, version: Version | None) -> list[Link]:
+        found = super().links_seen(url, version)
+        if self.rules.reach == "links" and not found:
+            self.leave_all(self.foragers[0])
+        return found
+
+
+class KeepsOldLinks(ReferenceWorld):
+    def leave_all(self, forager: ReferenceForager) -> None:
+        pass
+
+
+class OverAllWords(ReferenceWorld):
+    def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
+        value = super().frequency_cosine(body)
+        everything = sum(count * count for _, count in body)
+        own = sum(count * count for word, count in body if self.frequencies[word])
+        return value * sqrt(own / everything) if value else 0.0
 
 
 class ForgetsAge(ReferenceWorld):

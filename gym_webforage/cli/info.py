@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from gym_webforage.cli.common import load, stderr
+from gym_webforage.cli.common import clear_errors, fail, load, stderr
 
 if TYPE_CHECKING:
     from gym_webforage.trace import Trace
@@ -23,14 +24,37 @@ def info(
     structure: Annotated[
         bool, typer.Option(help="Whether to show or measure the link structure.")
     ] = True,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="A label, or words: show how similar the pages are to it."),
+    ] = None,
+    topic_pages: Annotated[
+        list[str] | None,
+        typer.Option(help="URL of an example page, as topic; may be repeated."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Of relevance, 0 to 1, with a topic.")
+    ] = None,
 ) -> None:
     """Show what a trace holds, its source and licence, and its link structure.
+
+    With a topic it shows instead how similar the pages are to it, by either similarity
+    of the Topic environment, so that you can choose a threshold.
 
     Validates everything on the way: a broken trace is an error that names table, row
     and reason.
 
-    Example: webforage info synthetic-v0 --json
+    Try:
+
+      webforage info synthetic-v0 --json
+
+      webforage info synthetic-v0 --topic fega --threshold 0.3
     """
+    if topic is not None or topic_pages:
+        _topic_info(trace, topic, topic_pages or [], threshold, as_json)
+        return
+    if threshold is not None:
+        fail("--threshold is given without --topic or --topic-pages")
     loaded = load(trace)
     facts = describe(loaded)
     if structure:
@@ -39,6 +63,29 @@ def info(
         typer.echo(json.dumps(facts, indent=2))
     else:
         _show(facts)
+
+
+def _topic_info(
+    name: str, topic: str | None, pages: list[str], threshold: float | None, json_: bool
+) -> None:
+    """Show how similar the pages of a trace are to a topic."""
+    from gym_webforage.cli.similarity import describe_topic, find_topic, show_topic
+    from gym_webforage.world.rules import Rules
+
+    if topic is not None and pages:
+        fail("--topic and --topic-pages are both given, expected one of them")
+    with clear_errors():
+        rules = Rules(kind="topic")
+        if threshold is not None:
+            rules = replace(rules, threshold=threshold)
+    loaded = load(name)
+    with clear_errors():
+        found = find_topic(loaded, topic, pages)
+    facts = describe_topic(loaded, found, rules.threshold)
+    if json_:
+        typer.echo(json.dumps({"trace": loaded.name, "topic": facts}, indent=2))
+    else:
+        show_topic(facts)
 
 
 def describe(trace: Trace) -> dict[str, Any]:

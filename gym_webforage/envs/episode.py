@@ -13,10 +13,17 @@ import numpy as np
 from gym_webforage.trace.strings import Strings
 from gym_webforage.trace.trace import LATEST_TIME, Trace, from_iso
 from gym_webforage.world.rules import Rules, parse_budget
-from gym_webforage.world.topic import Topic, topic_from_words, topic_of_label
+from gym_webforage.world.topic import (
+    Topic,
+    topic_from_pages,
+    topic_from_words,
+    topic_of_label,
+)
 
 Split = Literal["train", "test", "all"]
 OPTIONS = ("roots", "site", "start", "topic")
+TopicGiven = str | Sequence[str] | Mapping[str, Sequence[str | int]] | Topic
+"""A label, a list of words, ``{"pages": [...]}`` with example pages, or a topic."""
 FEWEST_PAGES = 5  # a label on fewer pages is not drawn as a topic
 
 
@@ -65,7 +72,7 @@ class EpisodeMaker:
         trace: Trace,
         rules: Rules,
         split: Split = "train",
-        topic: str | Sequence[str] | Topic | None = None,
+        topic: TopicGiven | None = None,
         site: str | None = None,
     ) -> None:
         if split not in get_args(Split):
@@ -192,20 +199,28 @@ class EpisodeMaker:
                 f"the trace {self.trace.name} has no text, so no page has a topic"
             )
 
-    def _as_topic(self, topic: str | Sequence[str] | Topic) -> Topic:
+    def _as_topic(self, topic: TopicGiven) -> Topic:
         self._check_text()
         if isinstance(topic, Topic):
-            if len(topic.weights) != len(self.trace.vocabulary):
+            sizes = {len(topic.weights), len(topic.frequencies)}
+            if sizes != {len(self.trace.vocabulary)}:
                 raise ValueError("topic has another vocabulary than the trace")
             found = topic
         elif isinstance(topic, str):
             found = topic_of_label(self.trace, topic)
         elif isinstance(topic, Sequence):
             found = topic_from_words(self.trace, topic)
+        elif isinstance(topic, Mapping) and list(topic) == ["pages"]:
+            found = topic_from_pages(self.trace, topic["pages"])
         else:
-            raise ValueError(f"topic is {topic!r}, expected a label or a list of words")
+            raise ValueError(
+                f"topic is {topic!r}, expected a label, a list of words, or "
+                '{"pages": [...]} with the URLs of example pages'
+            )
         if self.rules.relevance == "label" and found.label < 0:
-            raise ValueError("topic: relevance='label' needs a label, not words")
+            raise ValueError(
+                "topic: relevance='label' needs a label, not words or pages"
+            )
         return found
 
     def _as_site(self, site: str | int) -> int:

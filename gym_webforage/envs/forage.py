@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, Literal
 
@@ -12,14 +12,13 @@ import numpy as np
 from gymnasium import spaces
 
 from gym_webforage.envs.buffers import BufferPool
-from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
+from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world import layout as L
 from gym_webforage.world.forager import Features, Forager, Shortlist
 from gym_webforage.world.observe import CONTEXT_COLUMNS, step_and_observe
 from gym_webforage.world.rules import Kind, Rules
-from gym_webforage.world.topic import Topic
 from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
@@ -106,7 +105,7 @@ class ForageEnv(gym.Env[Any, Any]):
         flat: bool = False,
         split: Split = "train",
         on_illegal: Literal["cost", "raise"] = "cost",
-        topic: str | Sequence[str] | Topic | None = None,
+        topic: TopicGiven | None = None,
         site: str | None = None,
         log: bool = True,
         render_mode: str | None = None,
@@ -261,6 +260,14 @@ class ForageEnv(gym.Env[Any, Any]):
         mask[self.forager.action_set()] = True
         return mask
 
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that may be visited now, in order of discovery."""
+        return self.forager.action_set()
+
+    def with_energy(self) -> np.ndarray:
+        """Return the URLs of pages with energy left: none, without a population."""
+        return np.zeros(0, np.int32)
+
     def render(self) -> Any:
         """Draw the known territory as text or as a picture, by ``render_mode``."""
         if self.render_mode is None:
@@ -409,7 +416,8 @@ class TopicEnv(ForageEnv):
 
     ## Action Space
     As in `NewsEnv`; the action set is the frontier: all URLs seen linked and not yet
-    visited.
+    visited. With `reach="links"` it is the links of the page visited last, visited or
+    not; from a page that is dead or has none the crawler goes back.
 
     ## Observation Space
     As in `NewsEnv`, with the 12 columns of `features="transfer"` a candidate:
@@ -418,9 +426,10 @@ class TopicEnv(ForageEnv):
     time, in-links. `gym_webforage.world.observe` documents each.
 
     ## Rewards
-    A page's relevance the first time it is fetched: the cosine of its tf-idf vector
-    with the topic's, or with `relevance="label"` 1 for pages that carry the topic's
-    label. Pages from `threshold` on count as relevant in the metrics.
+    A page's relevance the first time it is fetched: its similarity to the topic, or
+    with `relevance="label"` 1 for pages that carry the topic's label. Pages from
+    `threshold` on count as relevant in the metrics; `webforage info TRACE --topic ...`
+    shows which thresholds part the pages.
 
     ## Starting State
     Nothing is fetched; the roots are the action set; the time is the recording's end.
@@ -428,21 +437,27 @@ class TopicEnv(ForageEnv):
     are for `split="train"`, one third for `"test"`.
 
     ## Episode End
-    Terminated: the frontier is empty. Truncated: the budget, by default 1,000 fetches,
-    is spent.
+    Terminated: the action set is empty. Truncated: the budget, by default 1,000
+    fetches, is spent.
 
     ## Information
-    As in `NewsEnv`; `topic` is the `Topic` with its name and weights.
+    As in `NewsEnv`; `topic` is the `Topic` with its name, weights and frequencies.
 
     ## Arguments
     As in `NewsEnv`, without those of paths and judges, and:
 
-    | name        | default    | meaning                                               |
-    |-------------|------------|-------------------------------------------------------|
-    | `topic`     | None       | a label, or a list of words; None draws a label       |
-    | `relevance` | similarity | or `label`                                            |
-    | `threshold` | 0.2        | relevant from this similarity on                      |
-    | `budget`    | 1000       | fetches, or simulated time (`"1h"`)                   |
+    | name         | default    | meaning                                              |
+    |--------------|------------|------------------------------------------------------|
+    | `topic`      | None       | a label, a list of words, or `{"pages": [URLs]}`:    |
+    |              |            | pages like these; None draws a label                 |
+    | `relevance`  | similarity | or `label`                                           |
+    | `similarity` | tfidf      | cosine of tf-idf vectors, or `frequency`: of term    |
+    |              |            | frequencies over the topic's words alone             |
+    | `threshold`  | 0.2        | relevant from this similarity on                     |
+    | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
+    | `reach`      | frontier   | or `links`: only from page to page                   |
+    | `revisit`    | free       | a page pays once; or `pays` every time, or `costs`   |
+    | `penalty`    | -1         | for a page that has paid, with `revisit="costs"`     |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.
 
@@ -481,9 +496,9 @@ class SpiderEnv(ForageEnv):
     As in `NewsEnv`.
 
     ## Arguments
-    As in `NewsEnv`, without those of paths and judges, and `site`, a site's name (None
-    draws one). The default trace is `synthetic-sites-v0`. `reset(options=...)` takes
-    `site`, `roots` and `start`.
+    As in `NewsEnv`, without those of paths and judges, `reach` and `revisit` as in
+    `TopicEnv`, and `site`, a site's name (None draws one). The default trace is
+    `synthetic-sites-v0`. `reset(options=...)` takes `site`, `roots` and `start`.
 
     ## References
     Rennie, McCallum: Using reinforcement learning to spider the web efficiently (1999).

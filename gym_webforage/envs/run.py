@@ -42,6 +42,7 @@ def summarize(
         topic=world.topic,
         threshold=rules.threshold,
         by_label=rules.relevance == "label",
+        similarity=rules.similarity,
     )
     return summary(
         events,

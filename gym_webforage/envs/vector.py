@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gym_webforage.envs.buffers import BufferPool
-from gym_webforage.envs.episode import Episode, EpisodeMaker, Split
+from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.forage import (
     DEFAULTS,
     ForageEnv,
@@ -33,7 +33,6 @@ from gym_webforage.world.observe import (
     observe,
     step_and_observe_all,
 )
-from gym_webforage.world.topic import Topic
 from gym_webforage.world.world import World, trace_addresses
 
 Observation = dict[str, np.ndarray]
@@ -61,7 +60,7 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         shortlist: Shortlist = "newest",
         flat: bool = False,
         split: Split = "train",
-        topic: str | Sequence[str] | Topic | None = None,
+        topic: TopicGiven | None = None,
         site: str | None = None,
         log: bool = False,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,

@@ -6,7 +6,13 @@ import numpy as np
 
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64, u8
-from gym_webforage.world.ledger import discover, find, join_frontier, leave_frontier
+from gym_webforage.world.ledger import (
+    clear_frontier,
+    discover,
+    find,
+    join_frontier,
+    leave_frontier,
+)
 from gym_webforage.world.pages import (
     fetch,
     is_alive,
@@ -15,6 +21,35 @@ from gym_webforage.world.pages import (
     take_bit,
     version_at,
 )
+
+
+@compiled
+def frequency_cosine(T, W, text):
+    """Return the cosine of a text's term frequencies with the topic's.
+
+    Over the topic's words alone. That a frequency is taken over the largest cancels
+    out, but makes texts in the same proportions equal to the last bit.
+    """
+    start = i64(T[L.BODY_START])
+    tokens = i32(T[L.BODY])
+    counts = i32(T[L.BODY_COUNT])
+    topic = f64(W[L.TOPIC_FREQUENCY])
+    most = np.int32(0)
+    for i in range(start[text], start[text + 1]):
+        if topic[tokens[i]] > 0.0:
+            most = max(most, counts[i])
+    if most == 0:
+        return 0.0
+    product = 0.0
+    square = 0.0
+    for i in range(start[text], start[text + 1]):
+        weight = topic[tokens[i]]
+        if weight > 0.0:
+            often = counts[i] / most
+            product += weight * often
+            square += often * often
+    square *= f64(W[L.WORLD_FLOATS])[L.TOPIC_SQUARE]
+    return min(1.0, product / np.sqrt(square))
 
 
 @compiled
@@ -36,6 +71,8 @@ def relevance(T, W, url, version):
     text = i32(T[L.VERSION_TEXT])[version]
     if text < 0:
         return 0.0
+    if f64(W[L.WORLD_FLOATS])[L.TOPIC_SQUARE] >= 0.0:
+        return frequency_cosine(T, W, text)
     norm = f64(T[L.TEXT_NORM])[text]
     if norm <= 0.0:
         return 0.0
@@ -98,8 +135,9 @@ def visit_page(T, W, F, number, begin):
     floats = f32(F[L.LEDGER_FLOATS])
     row = number * L.LEDGER_COLUMNS
     url = ledger[row + L.URL]
-    leave_frontier(F, number)
-    ledger[row + L.PLACE] = L.WAS_VISITED
+    if not world[L.REACH_LINKS]:
+        leave_frontier(F, number)
+        ledger[row + L.PLACE] = L.WAS_VISITED
     ledger[row + L.TOUCHED] = ints[L.STEP]
     ledger[row + L.VISITS] += 1
 
@@ -110,7 +148,12 @@ def visit_page(T, W, F, number, begin):
     reward = 0.0
     novel = 0
     flags = L.VISITED if alive else L.VISITED | L.DEAD
-    if value > 0.0 and take_bit(u8(W[L.PAID_BITS]), np.int64(url)):
+    if value > 0.0 and not take_bit(u8(W[L.PAID_BITS]), np.int64(url)):
+        if world[L.REVISIT] == L.REVISIT_PAYS:
+            reward = value
+        elif world[L.REVISIT] == L.REVISIT_COSTS:
+            reward = f64(W[L.WORLD_FLOATS])[L.PENALTY]
+    elif value > 0.0:
         reward = value
         needed = 1.0
         if world[L.RULES] == L.TOPIC_RULES:
@@ -148,7 +191,11 @@ def visit_page(T, W, F, number, begin):
 
 @compiled
 def follow_links(T, W, F, number, version, value):
-    """Put the unknown links of a page on the frontier; note the known ones again."""
+    """Put the unknown links of a page on the frontier; note the known ones again.
+
+    Where the action set is the links of a page, they take the place of the old ones;
+    a page without links leaves the forager where it stood.
+    """
     world = i64(W[L.WORLD_INTS])
     step = i64(F[L.FORAGER_INTS])[L.STEP]
     ledger = i32(F[L.LEDGER])
@@ -163,6 +210,8 @@ def follow_links(T, W, F, number, version, value):
     url_site = i32(T[L.URL_SITE])
     site = world[L.SITE]
     has_topic = world[L.RULES] == L.TOPIC_RULES
+    reach_links = world[L.REACH_LINKS] != 0
+    stays = True
     for link in range(link_start[version], link_start[version + 1]):
         target = link_target[link]
         if site >= 0 and url_site[target] != site:
@@ -187,6 +236,11 @@ def follow_links(T, W, F, number, version, value):
                 floats[facts + L.URL_COSINE] = cosine(
                     T, token_start, tokens, target, topic, 1.0
                 )
+        if reach_links and stays:
+            stays = False
+            i64(F[L.FORAGER_INTS])[L.HERE] = number
+            clear_frontier(F)
+        if is_new or reach_links:
             join_frontier(F, other)
         if has_topic and text >= 0:
             floats[facts + L.ANCHOR_COSINE] = max(

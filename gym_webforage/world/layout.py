@@ -63,8 +63,9 @@ TRACE_FIELDS = TRACE_STATES + 1
     LOG_VALUE,
     SITE_READY,  # when each site may be asked again
     TOPIC,  # the topic's unit vector over the vocabulary
-) = range(8)
-WORLD_FIELDS = 8
+    TOPIC_FREQUENCY,  # how often its words occur in it; empty if not asked for
+) = range(9)
+WORLD_FIELDS = 9
 
 (
     CLOCK,
@@ -86,13 +87,18 @@ WORLD_FIELDS = 8
     TOPIC_LABEL,  # -1: relevance is similarity
     SITE,  # -1: all sites
     MAKES_LOG,
-) = range(19)
-WORLD_INT_COUNT = 19
+    REACH_LINKS,  # the action set is the links of the page that a forager stands on
+    REVISIT,
+) = range(21)
+WORLD_INT_COUNT = 21
+
+REVISIT_FREE, REVISIT_PAYS, REVISIT_COSTS = range(3)
 
 NEWS, TOPIC_RULES, SPIDER = range(3)
 
-REWARD, PENALTY, THRESHOLD, MEAN_BYTES = range(4)
-WORLD_FLOAT_COUNT = 4
+# TOPIC_SQUARE is of the frequencies; negative: similarity is that of tf-idf
+REWARD, PENALTY, THRESHOLD, MEAN_BYTES, TOPIC_SQUARE = range(5)
+WORLD_FLOAT_COUNT = 5
 
 LOG_URL, LOG_VERSION, LOG_STEP, LOG_FORAGER, LOG_FLAGS = range(5)
 LOG_COLUMNS = 5
@@ -144,8 +150,9 @@ FORAGER_FIELDS = 12
     NOVEL_TOTAL,
     PROFILE_NUMBER,  # how often the profile changed
     HAS_LEDGER_FLOATS,
-) = range(28)
-FORAGER_INT_COUNT = 28
+    HERE,  # the page that it stands on (REACH_LINKS), -1 before the first
+) = range(29)
+FORAGER_INT_COUNT = 29
 
 REWARD_TOTAL, LAST_REWARD, PROFILE_SQUARE = range(3)
 FORAGER_FLOAT_COUNT = 3
