@@ -360,7 +360,7 @@ def test_a_learned_fleet_shares_its_weights():
 
 
 def test_a_learned_forager_sees_the_whole_frontier():
-    env = SpiderEnv("synthetic-small-sites-v0", slots=None, on_illegal="raise")
+    env = TopicEnv("synthetic-small-v0", slots=None, budget=100, on_illegal="raise")
     agent = baselines.load("masked_ppo").make(env, 0)
     seen: list[int] = []
     scores = agent.scorer.scores
