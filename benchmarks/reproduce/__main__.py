@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gym_webforage
 from benchmarks.leaderboard import positive
-from benchmarks.reproduce import energy, evolution, selection
+from benchmarks.reproduce import automata, energy, evolution, selection
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
@@ -26,6 +26,7 @@ from gym_webforage import TraceError, TraceNotFoundError
 PAPERS: dict[str, ModuleType] = {
     "selection": selection,
     "evolution": evolution,
+    "automata": automata,
     "energy": energy,
 }
 SEEDS, QUICK_SEEDS = 10, 2
