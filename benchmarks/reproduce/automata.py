@@ -270,7 +270,9 @@ class Experiment:
             "BPM and HW learn from a crawl by best_first of 300 "
             "fetches; the others learn nothing beforehand. All that came before is "
             "shown as training fetches. Running time is CPU seconds of the crawl that "
-            "counts; the papers' minutes were those of the live web."
+            "counts, with the training of those that learn at its first step (LJM, "
+            "BPM, HW, remember_last_crawl); the paper's minutes were those of the live "
+            "web."
         )
 
     def report(self, results: Results, out: Path) -> str:
