@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Sequence
-=======
 from collections.abc import Mapping, Sequence
->>>>>>> main
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -215,12 +211,11 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         """Return which actions are legal now, as booleans (envs, slots)."""
         return self._masks.astype(np.bool_)
 
-<<<<<<< HEAD
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of a candidate's columns, in order."""
         return self.worlds[0].feature_names
-=======
+
     # --- beyond Gymnasium
 
     def snapshot(self) -> dict[str, Any]:
@@ -249,7 +244,6 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             self._randoms[i].bit_generator.state = snapshot["randoms"][i]
             self._write(i, observation)
         return self._returned(observation)
->>>>>>> main
 
     # --- parts
 
