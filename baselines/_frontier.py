@@ -42,6 +42,11 @@ class Frontier:
         del self.value[url]
         return url
 
+    def drop(self, url: int) -> None:
+        """Take a URL that was visited for other reasons than its value."""
+        self.number.setdefault(url, len(self.number))
+        self.value.pop(url, None)
+
     def replace(self, value: dict[int, float]) -> None:
         """Give every waiting URL a new value, 0 if none is named."""
         self.value = {url: value.get(url, 0.0) for url in self.value}

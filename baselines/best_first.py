@@ -27,15 +27,15 @@ and listing the action set, compiled.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-import gymnasium as gym
 import numpy as np
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition, forage_env
+from baselines.agent import Agent, Info, Observation, State, Transition, world_of
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -56,8 +56,16 @@ def bag(known: Known, link: int) -> tuple[np.ndarray, np.ndarray]:
 Links = Literal["parent", "anchor", "combined"]
 
 
+class _Divides(Agent):
+    """Has children that know what it knows, as their foragers do."""
+
+    def divide(self, rng: np.random.Generator) -> Self:
+        """Return a copy, which goes its own way from here on."""
+        return copy.deepcopy(self)
+
+
 @dataclass
-class BestFirstTopic(Agent):
+class BestFirstTopic(_Divides):
     """Best-first by similarity to the topic."""
 
     page_weight: float = 0.25  # of the page that a link stands on; the rest: its words
@@ -91,9 +99,17 @@ class BestFirstTopic(Agent):
                 value = self.page_weight * parent + (1 - self.page_weight) * words
                 self.frontier.add(target, value)
 
+    def save(self) -> State:
+        """Return the frontier."""
+        return {"frontier": self.frontier.save()}
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.frontier.load(state["frontier"])
+
 
 @dataclass
-class BestFirstSpider(Agent):
+class BestFirstSpider(_Divides):
     """Best-first by similarity to the links that led to targets."""
 
     frontier: Frontier = field(default_factory=Frontier, init=False)
@@ -152,9 +168,32 @@ class BestFirstSpider(Agent):
         length = sum(n**2 for n in words.values()) ** 0.5
         return product / (length * self._length) if length else 0.0
 
+    def save(self) -> State:
+        """Return the frontier, and the words of the links that led to it."""
+        return {
+            "frontier": self.frontier.save(),
+            "targets": self.targets,
+            "profile": [[*self.profile], [*self.profile.values()]],
+            "length": self._length,
+            "bags": [
+                [url, [[[*words], [*words.values()]] for words in bags]]
+                for url, bags in self._bags.items()
+            ],
+        }
+
+    def load(self, state: State) -> None:
+        """Go on from what `save` returned."""
+        self.reset()
+        self.frontier.load(state["frontier"])
+        self.targets = state["targets"]
+        self.profile = dict(zip(*state["profile"], strict=True))
+        self._length = state["length"]
+        for url, bags in state["bags"]:
+            self._bags[url] = [dict(zip(*words, strict=True)) for words in bags]
+
 
 @dataclass
-class BestFirstNews(Agent):
+class BestFirstNews(_Divides):
     """Best-first by the number of young links that were not fetched so far."""
 
     urls: int  # URL ids are below this
@@ -218,24 +257,23 @@ class BestFirstNews(Agent):
 
 
 def make(
-    env: gym.Env[Any, Any],
+    env: Any,
     seed: int,
     links: Links = "combined",
     page_weight: float = 0.25,
 ) -> Agent:
     """Make the agent for the environment's kind."""
-    inner = forage_env(env)
-    if inner.kind == "topic":
+    world = world_of(env)
+    if world.rules.kind == "topic":
         return BestFirstTopic(_weight_of_page(links, page_weight))
     if (links, page_weight) != ("combined", 0.25):
         raise ValueError(
             "best_first: links and page_weight are settings of Topic alone"
         )
-    if inner.kind == "spider":
+    if world.rules.kind == "spider":
         return BestFirstSpider()
-    assert isinstance(inner.action_space, gym.spaces.Discrete)  # URL ids, slots=None
-    max_age = parse_duration(inner.rules.max_age)
-    return BestFirstNews(urls=int(inner.action_space.n), max_age=max_age)
+    max_age = parse_duration(world.rules.max_age)
+    return BestFirstNews(urls=len(world.trace.urls), max_age=max_age)
 
 
 def _weight_of_page(links: Links, page_weight: float) -> float:

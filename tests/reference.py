@@ -93,7 +93,7 @@ class Memory:
     age: int = 0
     fetched_at: list[int] = field(default_factory=list)  # News: when found alive
     changed_at: list[int] = field(default_factory=list)  # and another than before
-    value: float | None = None  # its relevance, once visited
+    values: list[float] = field(default_factory=list)  # its relevance at each visit
 
 
 @dataclass
@@ -296,12 +296,17 @@ class ReferenceWorld:
 
     def visit_topic(self, forager: ReferenceForager, url: int) -> float:
         version = self.shown(url, self.clock)
-        self.leave(forager, url)
+        stands = self.rules.reach == "links"
+        if not stands:
+            self.leave(forager, url)
         row = self.fetch(forager, url, version, VISITED)
         memory = forager.memory[url]
         memory.visits += 1
-        memory.value = value = self.relevance(url, version)
-        if value > 0 and url not in self.paid:
+        value = self.relevance(url, version)
+        memory.values.append(value)
+        if value > 0 and url in self.paid:
+            row["value"] = self.paid_again(value)
+        elif value > 0:
             self.paid.add(url)
             row["value"] = value
             if self.is_relevant(value):
@@ -313,16 +318,24 @@ class ReferenceWorld:
                     old = forager.paid_bodies.get(token, 0.0)
                     weight = count * self.idf[token] / version.norm
                     forager.paid_bodies[token] = old + weight
+        links = self.links_seen(url, version)
+        if stands and links:
+            self.leave_all(forager)
         new = []
-        for link in self.links_seen(url, version):
+        for link in links:
             unknown = link.target not in forager.memory
             self.meet(forager, url, link, value)
             if unknown:
                 new.append(link.target)
                 self.note_words(forager, link.target)
+            if unknown or stands:
                 self.join(forager, link.target)
         self.choose_slots(forager, new)
         return row["value"]
+
+    def paid_again(self, value: float) -> float:
+        again = {"free": 0.0, "pays": value, "costs": self.rules.penalty}
+        return again[self.rules.revisit]
 
     def relevance(self, url: int, version: Version | None) -> float:
         if version is None or not version.is_page:
@@ -450,6 +463,10 @@ class ReferenceWorld:
         del forager.frontier[url]
         self.update_slots(forager)
 
+    def leave_all(self, forager: ReferenceForager) -> None:
+        forager.frontier = {}
+        self.update_slots(forager)
+
     def join(self, forager: ReferenceForager, url: int) -> None:
         forager.frontier.setdefault(url)
         self.update_slots(forager)
@@ -575,22 +592,24 @@ class ReferenceWorld:
     def topic_row(self, forager: ReferenceForager, url: int) -> list[float]:
         memory = forager.memory[url]
         site, ending = self.trace.url_site, self.trace.url_ending
-        done = {
-            other: remembered
-            for other, remembered in forager.memory.items()
-            if remembered.value is not None
-        }
-        values = [remembered.value for remembered in done.values()]
+        everything = forager.memory.items()
+        values = [value for _, past in everything for value in past.values]
         mean = sum(values) / len(values) if values else 0.0
 
         def rate(alike: Callable[[int, Memory], bool]) -> float:
-            found = [past.value for other, past in done.items() if alike(other, past)]
+            found = [
+                value
+                for other, past in everything
+                for value in past.values
+                if alike(other, past)
+            ]
             return (sum(found) + mean) / (len(found) + 1)
 
         source, path = memory.source, memory.tag_path
         sources = memory.source_values
         url_words = self.url_tokens[url]
         links, bodies = forager.paid_links, forager.paid_bodies
+        beside = [past for other, past in everything if self.is_beside(url, other)]
         return [
             memory.best_anchor,
             memory.best_near,
@@ -612,7 +631,7 @@ class ReferenceWorld:
             ratio(forager.steps - memory.found_at, 100),
             ratio(memory.in_links, 5),
             memory.new_words,
-            1 / (1 + sum(self.is_beside(url, other) for other in done)),
+            1 / (1 + sum(len(past.values) for past in beside)),
         ]
 
     def about(self, tokens: list[int]) -> float:

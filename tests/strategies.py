@@ -175,6 +175,12 @@ def rules(kind: Kind) -> st.SearchStrategy[Rules]:
             "reward": (100.0, 1.0, 0.0, -2.5),
             "penalty": (-1.0, 0.0, 0.5),
         }
+    if kind != "news":
+        options |= {
+            "reach": ("frontier", "links"),
+            "revisit": ("free", "pays", "costs"),
+            "penalty": (-1.0, -0.25),
+        }
     if kind == "topic":
         options |= {
             "relevance": ("similarity", "similarity", "label"),
@@ -225,7 +231,7 @@ def cases(draw: st.DrawFn, kind: Kind) -> Case:
     episode = episodes(trace, kind, foragers)
     features = ("state", "transfer", "all") if kind == "news" else ("transfer",)
     shortlists = ("newest", "oldest")
-    if kind != "news":
+    if kind != "news" and drawn.reach == "frontier":
         shortlists += ("promising", "promising")
     return Case(
         trace=trace,

@@ -211,26 +211,38 @@ def wide_trace(links: int) -> Trace:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shortlist", ["newest", "oldest", "promising"])
-def test_growth(kind: Kind, shortlist: str) -> None:
-    if kind == "news" and shortlist == "promising":
-        pytest.skip("News has no such shortlist")
+def wide_case(kind: Kind, shortlist: str, links: int) -> Case:
     how = ("slot", "legal", "slot", "url")
     actions = tuple((how[step % 4], 37 * step, step % 2) for step in range(60))
     topic = Topic("third", np.zeros(0), 0) if kind == "topic" else None
-    play(
-        Case(
-            trace=wide_trace(1_500 if shortlist == "promising" else 5_000),
-            rules=Rules(kind=kind, budget="1000d", path_length=9, relevance="label"),
-            foragers=2,
-            slots=8,
-            shortlist=shortlist,
-            features="state" if kind == "news" else "transfer",
-            scaled=False,
-            episodes=(Episode(START, (0,), topic, -1, actions),),
-        )
+    return Case(
+        trace=wide_trace(links),
+        rules=Rules(kind=kind, budget="1000d", path_length=9, relevance="label"),
+        foragers=2,
+        slots=8,
+        shortlist=shortlist,
+        features="state" if kind == "news" else "transfer",
+        scaled=False,
+        episodes=(Episode(START, (0,), topic, -1, actions),),
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shortlist", ["newest", "oldest"])
+def test_growth(kind: Kind, shortlist: str) -> None:
+    play(wide_case(kind, shortlist, 5_000))
+
+
+@pytest.mark.parametrize("kind", ["topic", "spider"])
+def test_turns_on_a_long_frontier(kind: Kind) -> None:
+    class AlwaysFromTheStart(ReferenceWorld):
+        def scanned(self, forager: ReferenceForager, others: set[int]) -> list[int]:
+            forager.next_scanned = None
+            return super().scanned(forager, others)
+
+    play(wide_case(kind, "promising", 200))
+    with pytest.raises(DisagreementError):
+        play(wide_case(kind, "promising", 200), AlwaysFromTheStart)
 
 
 # --- that the comparison would notice a rule that is kept wrongly
@@ -312,6 +324,24 @@ class PaysAgain(ReferenceWorld):
         return super().visit_topic(forager, url)
 
 
+class FreeAgain(ReferenceWorld):
+    def paid_again(self, value: float) -> float:
+        return 0.0
+
+
+class LeavesDeadEnds(ReferenceWorld):
+    def links_seen(self, url: int, version: Version | None) -> list[Link]:
+        found = super().links_seen(url, version)
+        if self.rules.reach == "links" and not found:
+            self.leave_all(self.foragers[0])
+        return found
+
+
+class KeepsOldLinks(ReferenceWorld):
+    def leave_all(self, forager: ReferenceForager) -> None:
+        pass
+
+
 class OverAllWords(ReferenceWorld):
     def frequency_cosine(self, body: list[tuple[int, int]]) -> float:
         value = super().frequency_cosine(body)
@@ -344,12 +374,6 @@ class ForgetsChanges(ReferenceWorld):
 class ForgetsTagPaths(ReferenceWorld):
     def meet(self, forager: ReferenceForager, url: int, link: Link, *rest: Any) -> None:
         super().meet(forager, url, replace(link, tag_path=-1), *rest)
-
-
-class ScansFromTheStart(ReferenceWorld):
-    def scanned(self, forager: ReferenceForager, others: set[int]) -> list[int]:
-        forager.next_scanned = None
-        return super().scanned(forager, others)
 
 
 class LeastPromising(ReferenceWorld):

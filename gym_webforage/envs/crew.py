@@ -20,6 +20,7 @@ from gym_webforage.envs.forage import (
 )
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
+from gym_webforage.world.energy import EnergyPopulation
 from gym_webforage.world.fleet import Fleet
 from gym_webforage.world.forager import Features, Forager, Shortlist
 from gym_webforage.world.observe import CONTEXT_COLUMNS
@@ -28,6 +29,8 @@ from gym_webforage.world.rules import Kind
 from gym_webforage.world.world import World
 
 Observation = dict[str, np.ndarray]
+
+BIRTHS, ENERGY_BIRTHS = 256, 65_536  # foragers that are born in all, by default
 
 
 class Seat:
@@ -64,8 +67,17 @@ class Seat:
         if self.crew.slots is not None:
             return self.forager.slot >= 0
         mask = np.zeros(len(self.trace.urls), np.bool_)
-        mask[self.forager.action_set()] = True
+        mask[self.action_set()] = True
         return mask
+
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that it may visit."""
+        return self.crew.fleet.action_set(self.number)
+
+    def with_energy(self) -> np.ndarray:
+        """Return the URLs of pages with energy left."""
+        economy = self.crew.fleet.economy
+        return economy.open_pages() if economy else np.zeros(0, np.int32)
 
 
 class Crew:
@@ -77,9 +89,9 @@ class Crew:
         *,
         kind: Kind = "news",
         founders: int = 2,
-        population: str | Population = "fixed",
+        population: str | Population | EnergyPopulation = "fixed",
         slice_seconds: float = 180.0,
-        max_births: int = 256,
+        max_births: int | None = None,
         slots: int | None = 128,
         features: Features | None = None,
         shortlist: Shortlist | None = None,
@@ -91,14 +103,18 @@ class Crew:
         **rules: Any,
     ) -> None:
         self.rules = make_rules(kind, rules)
-        view = make_view(self.rules.kind, slots, features, shortlist, scaled)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
         self.slots = slots
         self.trace = load_trace(DEFAULT_TRACES[kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
+        rule = as_population(population)
+        if max_births is None:
+            many = isinstance(rule, EnergyPopulation)
+            max_births = max(ENERGY_BIRTHS if many else BIRTHS, founders)
         self.fleet = Fleet(
             self.trace,
             self.rules,
-            as_population(population),
+            rule,
             founders=founders,
             slice_seconds=slice_seconds,
             max_births=max_births,
@@ -164,6 +180,7 @@ class Crew:
             parent=self.names[parent] if parent >= 0 else None,
             children=[self.names[child] for child in children],
             births_stopped=fleet.births_stopped,
+            stopped=fleet.stopped,
         )
         if self.slots is not None:
             info["action_mask"] = self.world.foragers[number].mask()

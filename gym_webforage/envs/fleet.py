@@ -25,13 +25,17 @@ class FleetAECEnv(AECEnv[str, Any, Any]):
     |-----------------|---------|------------------------------------------------------|
     | `kind`          | news    | `news`, `topic` or `spider`                          |
     | `founders`      | 2       | how many start                                       |
-    | `population`    | fixed   | `fixed`, `score`, or a `ScorePopulation(...)`        |
+    | `population`    | fixed   | `fixed`, `score`, `energy`, a `ScorePopulation(...)` |
+    |                 |         | or an `EnergyPopulation(...)`                        |
     | `slice_seconds` | 180     | how long each works in its turn                      |
-    | `max_births`    | 256     | names in all, founders included                      |
+    | `max_births`    | 256     | names in all, founders included; energy: 65,536      |
 
     A forager is selected again and again until its slice is over. `infos` holds, beside
     what single environments tell, `score`, `parent` (a name or None), `children` (born
-    of the step that just ended) and `births_stopped`.
+    of the step that just ended), `births_stopped`, and `stopped`, the reason why a
+    population that grew too large was stopped. With an energy population a slice is one
+    visit, `score` is the energy, and `with_energy` the pages with energy left, which
+    belong to the action set (but to no slot, unless a starving forager was sent there).
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo declares it so)
@@ -111,6 +115,8 @@ class FleetAECEnv(AECEnv[str, Any, Any]):
                 self.truncations[name] = True
         if fleet.current >= 0:
             self.agent_selection = crew.names[fleet.current]
+            if fleet.current in fleet.sent:  # its action set is another one now
+                self.infos[self.agent_selection] = crew.info(fleet.current)
         if outcome.died or outcome.step.truncated:
             self._deads_step_first()
 
@@ -144,7 +150,8 @@ class FleetParallelEnv(ParallelEnv[str, Any, Any]):
     """Foragers that work at the same time, each on its own machine.
 
     Arguments as in `FleetAECEnv`; `slice_seconds` has no meaning here, since scores are
-    settled after each round. A newborn appears in all dicts of its birth step.
+    settled after each round (energy: in the order of birth). A newborn appears in all
+    dicts of its birth step.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo declares it so)

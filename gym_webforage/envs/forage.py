@@ -65,18 +65,19 @@ def make_rules(kind: Kind, options: Mapping[str, Any]) -> Rules:
 
 
 def make_view(
-    kind: Kind,
+    rules: Rules,
     slots: int | None,
     features: Features | None,
     shortlist: Shortlist | None,
     scaled: bool,
 ) -> View:
     """Fill in the defaults of the kind; refuse arguments that make no sense."""
-    is_news = kind == "news"
+    is_news = rules.kind == "news"
     if features is None:
         features = "state" if is_news else "transfer"
     if shortlist is None:
-        shortlist = "newest" if is_news else "promising"
+        has_window = is_news or rules.reach == "links"
+        shortlist = "newest" if has_window else "promising"
     is_number = hasattr(slots, "__index__") and not isinstance(slots, bool)
     if slots is not None and not (is_number and 1 <= slots <= MOST_SLOTS):
         raise ValueError(f"slots is {slots!r}, expected 1 to {MOST_SLOTS}, or None")
@@ -87,15 +88,11 @@ def make_view(
     if features != "transfer" and not is_news:
         raise ValueError(
             f"features={features!r} needs the pages' states, which are unknown before "
-            f"a fetch in {kind.capitalize()}; use features='transfer'"
+            f"a fetch in {rules.kind.capitalize()}; use features='transfer'"
         )
     if shortlist not in SHORTLISTS:
         raise ValueError(
             f"shortlist is {shortlist!r}, expected {', '.join(SHORTLISTS)}"
-        )
-    if shortlist == "promising" and is_news:
-        raise ValueError(
-            "shortlist='promising' is of Topic and Spider; News has newest and oldest"
         )
     if not isinstance(scaled, bool):
         raise ValueError(f"scaled is {scaled!r}, expected True or False")
@@ -153,9 +150,9 @@ class ForageEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self.on_illegal = on_illegal
         self.flat = flat
-        view = make_view(self.kind, slots, features, shortlist, scaled)
-        self.slots = slots = None if slots is None else operator.index(slots)
         self.rules = make_rules(self.kind, rules)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
+        self.slots = slots = None if slots is None else operator.index(slots)
         self.trace = load_trace(DEFAULT_TRACES[self.kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self.world = World(
@@ -287,6 +284,14 @@ class ForageEnv(gym.Env[Any, Any]):
         mask = np.zeros(len(self.trace.urls), np.bool_)
         mask[self.forager.action_set()] = True
         return mask
+
+    def action_set(self) -> np.ndarray:
+        """Return the URLs that may be visited now, in order of discovery."""
+        return self.forager.action_set()
+
+    def with_energy(self) -> np.ndarray:
+        """Return the URLs of pages with energy left: none, without a population."""
+        return np.zeros(0, np.int32)
 
     def render(self) -> Any:
         """Draw the known territory as text or as a picture, by ``render_mode``."""
@@ -453,7 +458,8 @@ class TopicEnv(ForageEnv):
 
     ## Action Space
     As in `NewsEnv`; the action set is the frontier: all URLs seen linked and not yet
-    visited.
+    visited. With `reach="links"` it is the links of the page visited last, visited or
+    not; from a page that is dead or has none the crawler goes back.
 
     ## Observation Space
     As in `NewsEnv`, with the 21 columns of `features="transfer"` a candidate:
@@ -474,8 +480,8 @@ class TopicEnv(ForageEnv):
     are for `split="train"`, one third for `"test"`.
 
     ## Episode End
-    Terminated: the frontier is empty. Truncated: the budget, by default 1,000 fetches,
-    is spent.
+    Terminated: the action set is empty. Truncated: the budget, by default 1,000
+    fetches, is spent.
 
     ## Information
     As in `NewsEnv`; `topic` is the `Topic` with its name, weights and frequencies.
@@ -493,6 +499,9 @@ class TopicEnv(ForageEnv):
     | `threshold`  | 0.2        | relevant from this similarity on                     |
     | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
     | `shortlist`  | promising  | or `newest`, `oldest`                                |
+    | `reach`      | frontier   | or `links`: only from page to page                   |
+    | `revisit`    | free       | a page pays once; or `pays` every time, or `costs`   |
+    | `penalty`    | -1         | for a page that has paid, with `revisit="costs"`     |
 
     `reset(options=...)` takes `topic`, `roots`, `site` and `start`.
 
@@ -531,9 +540,9 @@ class SpiderEnv(ForageEnv):
     As in `NewsEnv`.
 
     ## Arguments
-    As in `TopicEnv`, without those of topics, and `site`, a site's name (None
-    draws one). The default trace is `synthetic-sites-v0`. `reset(options=...)` takes
-    `site`, `roots` and `start`.
+    As in `NewsEnv`, without those of paths and judges, `shortlist`, `reach` and
+    `revisit` as in `TopicEnv`, and `site`, a site's name (None draws one). The default
+    trace is `synthetic-sites-v0`. `reset(options=...)` takes `site`, `roots`, `start`.
 
     ## References
     Rennie, McCallum: Using reinforcement learning to spider the web efficiently (1999).

@@ -78,11 +78,11 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if mode == AutoresetMode.DISABLED:
             raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
         single = self.single
-        view = make_view(single.kind, slots, features, shortlist, scaled)
+        self.rules = make_rules(single.kind, rules)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
         self.metadata = {"autoreset_mode": mode}
         self.autoreset_mode = mode
         self.num_envs = num_envs
-        self.rules = make_rules(single.kind, rules)
         self.trace = load_trace(DEFAULT_TRACES[single.kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self._connect()

@@ -324,6 +324,18 @@ class Trace:
 
         return rewired(self, seed)
 
+    def closed(self) -> Trace:
+        """Return it without links to URLs that were never recorded, targets aside."""
+        from gym_webforage.trace.derived import closed
+
+        return closed(self)
+
+    def with_targets(self, urls: Sequence[int] | Array, name: str = "targets") -> Trace:
+        """Return it with these URL ids as targets; ``name`` is added to its name."""
+        from gym_webforage.trace.derived import with_targets
+
+        return with_targets(self, urls, name)
+
     def to_networkx(self, time: int | None = None) -> nx.DiGraph:
         """Return the graph of URLs, at one ``time`` or over the whole recording."""
         from gym_webforage.trace.structure import to_networkx

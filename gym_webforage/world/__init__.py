@@ -44,24 +44,34 @@ for pages with the topic's label (``relevance="label"``). It is *relevant* from
 relevant. In both, the roots are the first frontier, a URL pays only once, and the URLs
 it links to that were unknown join the frontier; what was visited never comes back.
 
-**Action set.** Before the first visit the roots; later the frontier, or at the start of
-a path in News all known URLs. Any other action is illegal: it costs the clock one
-``fetch_seconds`` and the budget one fetch, pays -1, and changes nothing else.
+**Reach** (Topic and Spider). With ``reach="links"`` a forager stands on a page, and its
+action set is the links of that page, visited or not; the roots until it stands
+anywhere. A visit moves it to the page visited. A dead page, or one without links that
+can be followed, does not: the forager stays where it stood (a browser's way back), and
+so its action set is never empty. With ``revisit="free"`` a page pays once; with
+``"pays"`` every visit pays its relevance; with ``"costs"`` a visit to a page that has
+paid pays ``penalty``. A page is *novel* only once, whatever it pays.
+
+**Action set.** Before the first visit the roots; later the frontier (or the links of
+the page that the forager stands on), or at the start of a path in News all known URLs.
+Any other action is illegal: it costs the clock one ``fetch_seconds`` and the budget one
+fetch, pays -1, and changes nothing else.
 
 **Slots.** A fixed window on the action set. ``shortlist="newest"`` holds the URLs that
 joined the frontier last, ``"oldest"`` those that joined first; at the start of a path
 it is always the first known ones, in discovery order, from slot 0 on. A URL keeps its
 slot until it leaves the shortlist; one that enters takes the lowest free slot. Within
 a step the visited URL leaves first, the one that thereby comes into the shortlist
-enters, and then the new ones join one by one.
-``"promising"`` (Topic and Spider) gives all of the frontier a slot while that fits.
-Otherwise, at the end of each step and at the start, the URLs with a slot, the new ones
-and the next 32 others of the frontier (in turn: from its first to its last, then from
-its first again) compete, and the slots go to the most promising, ties to the lower
-discovery number; those who enter do so in order of discovery. A URL's promise is the
-sum of its columns anchor, near, url, anchor_paid, url_paid, source, source_rate,
-directory_rate, path_rate and ending_rate (see `observe`), in whole 1/1024: x counts as
-floor(1024 x + 0.3137).
+enters, and then the new ones join one by one. (``reach="links"``: when the forager
+moves, all leave; then the links of the new page join in page order.)
+``"promising"`` (Topic and Spider, ``reach="frontier"``) gives all of the frontier a
+slot while that fits. Otherwise, at the end of each step and at the start, the URLs with
+a slot, the new ones and the next 32 others of the frontier (in turn: from its first to
+its last, then from its first again) compete, and the slots go to the most promising,
+ties to the lower discovery number; those who enter do so in order of discovery. A URL's
+promise is the sum of its columns anchor, near, url, anchor_paid, url_paid, source,
+source_rate, directory_rate, path_rate and ending_rate (see `observe`), in whole 1/1024:
+x counts as floor(1024 x + 0.3137).
 
 **End.** An empty action set terminates a crawl; a spent budget (fetches, or simulated
 time) truncates it. A step that was begun is finished.

@@ -6,7 +6,13 @@ import numpy as np
 
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64, u8
-from gym_webforage.world.ledger import discover, find, join_frontier, leave_frontier
+from gym_webforage.world.ledger import (
+    clear_frontier,
+    discover,
+    find,
+    join_frontier,
+    leave_frontier,
+)
 from gym_webforage.world.lessons import learn_value, learn_words, note_words
 from gym_webforage.world.pages import (
     fetch,
@@ -109,8 +115,9 @@ def visit_page(T, W, F, number, begin):
     ledger = i32(F[L.LEDGER])
     row = number * L.LEDGER_COLUMNS
     url = ledger[row + L.URL]
-    leave_frontier(F, number)
-    ledger[row + L.PLACE] = L.WAS_VISITED
+    if not world[L.REACH_LINKS]:
+        leave_frontier(F, number)
+        ledger[row + L.PLACE] = L.WAS_VISITED
     ledger[row + L.TOUCHED] = ints[L.STEP]
     ledger[row + L.VISITS] += 1
 
@@ -121,7 +128,12 @@ def visit_page(T, W, F, number, begin):
     reward = 0.0
     novel = 0
     flags = L.VISITED if alive else L.VISITED | L.DEAD
-    if value > 0.0 and take_bit(u8(W[L.PAID_BITS]), np.int64(url)):
+    if value > 0.0 and not take_bit(u8(W[L.PAID_BITS]), np.int64(url)):
+        if world[L.REVISIT] == L.REVISIT_PAYS:
+            reward = value
+        elif world[L.REVISIT] == L.REVISIT_COSTS:
+            reward = f64(W[L.WORLD_FLOATS])[L.PENALTY]
+    elif value > 0.0:
         reward = value
         needed = 1.0
         if world[L.RULES] == L.TOPIC_RULES:
@@ -148,7 +160,11 @@ def visit_page(T, W, F, number, begin):
 
 @compiled
 def follow_links(T, W, F, number, version, value):
-    """Put the unknown links of a page on the frontier; note the known ones again."""
+    """Put the unknown links of a page on the frontier; note the known ones again.
+
+    Where the action set is the links of a page, they take the place of the old ones;
+    a page without links leaves the forager where it stood.
+    """
     world = i64(W[L.WORLD_INTS])
     step = i64(F[L.FORAGER_INTS])[L.STEP]
     ledger = i32(F[L.LEDGER])
@@ -163,6 +179,8 @@ def follow_links(T, W, F, number, version, value):
     url_site = i32(T[L.URL_SITE])
     site = world[L.SITE]
     has_topic = world[L.RULES] == L.TOPIC_RULES
+    reach_links = world[L.REACH_LINKS] != 0
+    stays = True
     for link in range(link_start[version], link_start[version + 1]):
         target = link_target[link]
         if site >= 0 and url_site[target] != site:
@@ -188,6 +206,11 @@ def follow_links(T, W, F, number, version, value):
                     T, token_start, tokens, target, topic, 1.0
                 )
             note_words(T, F, other)
+        if reach_links and stays:
+            stays = False
+            i64(F[L.FORAGER_INTS])[L.HERE] = number
+            clear_frontier(F)
+        if is_new or reach_links:
             join_frontier(F, other)
         if has_topic and text >= 0:
             floats[facts + L.ANCHOR_COSINE] = max(

@@ -165,7 +165,7 @@ class Forager(Arrays):
         self.ints[:] = 0
         self.ints[list(kept)] = values
         self.ints[L.STAMP] += 1
-        self.ints[L.LAST_URL] = -1
+        self.ints[L.LAST_URL] = self.ints[L.HERE] = -1
         for name in CLEARED:
             getattr(self, name)[:] = 0
         self.hash[:] = -1

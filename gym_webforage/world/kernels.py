@@ -11,7 +11,7 @@ import numpy as np
 
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64
-from gym_webforage.world.focused import cosine, visit_page
+from gym_webforage.world.focused import cosine, follow_links, visit_page
 from gym_webforage.world.ledger import (
     action_set_size,
     allow_any_known,
@@ -34,21 +34,61 @@ def begin(T, W, F, roots):
     is_news = i64(W[L.WORLD_INTS])[L.RULES] == L.NEWS
     ints[L.STAMP] += 1
     clear_frontier(F)
-    token_start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
     for root in roots:
-        if find(F, root) < 0:
-            number = discover(F, root)
-            if not is_news:
-                note_words(T, F, number)
-                join_frontier(F, number)
-            if i64(W[L.WORLD_INTS])[L.RULES] == L.TOPIC_RULES:
-                f32(F[L.LEDGER_FLOATS])[
-                    number * L.LEDGER_FLOAT_COLUMNS + L.URL_COSINE
-                ] = cosine(T, token_start, tokens, root, f64(W[L.TOPIC]), 1.0)
+        if is_news:
+            tell(T, W, F, root)
+        else:
+            admit(T, W, F, root)
     if is_news:
         allow_any_known(F)
     else:
         choose_slots(T, F)
+
+
+@compiled
+def tell(T, W, F, url):
+    """Let a forager know a URL; return its discovery number."""
+    number = find(F, url)
+    if number < 0:
+        number = discover(F, url)
+        if i64(W[L.WORLD_INTS])[L.RULES] != L.NEWS:
+            note_words(T, F, number)
+        if i64(W[L.WORLD_INTS])[L.RULES] == L.TOPIC_RULES:
+            start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
+            at = number * L.LEDGER_FLOAT_COLUMNS + L.URL_COSINE
+            f32(F[L.LEDGER_FLOATS])[at] = cosine(
+                T, start, tokens, url, f64(W[L.TOPIC]), 1.0
+            )
+    return number
+
+
+@compiled
+def admit(T, W, F, url):
+    """Put a URL into the action set, as if it were linked; say whether it was not."""
+    number = tell(T, W, F, url)
+    if is_legal(F, number):
+        return False
+    join_frontier(F, number)
+    return True
+
+
+@compiled
+def stand(T, W, F, url, version, value):
+    """Put a forager on a page: its links are what it may visit."""
+    ints = i64(F[L.FORAGER_INTS])
+    ledger = i32(F[L.LEDGER])
+    step, known = ints[L.STEP], ints[L.KNOWN]
+    number = tell(T, W, F, url)
+    # This is no step, but needs a number of its own to tell links that stand twice.
+    ints[L.STAMP] += 1
+    ints[L.STEP] = -(ints[L.STAMP] & 0x3FFFFFFF)
+    ledger[number * L.LEDGER_COLUMNS + L.VERSION] = version
+    ledger[number * L.LEDGER_COLUMNS + L.TOUCHED] = ints[L.STEP]
+    f32(F[L.LEDGER_FLOATS])[number * L.LEDGER_FLOAT_COLUMNS + L.VALUE] = value
+    follow_links(T, W, F, number, version, value)
+    ints[L.STEP] = step
+    for other in range(known, ints[L.KNOWN]):
+        ledger[other * L.LEDGER_COLUMNS + L.FOUND_AT] = step
 
 
 @compiled

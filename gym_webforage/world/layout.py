@@ -90,8 +90,12 @@ WORLD_FIELDS = 9
     TOPIC_LABEL,  # -1: relevance is similarity
     SITE,  # -1: all sites
     MAKES_LOG,
-) = range(19)
-WORLD_INT_COUNT = 19
+    REACH_LINKS,  # the action set is the links of the page that a forager stands on
+    REVISIT,
+) = range(21)
+WORLD_INT_COUNT = 21
+
+REVISIT_FREE, REVISIT_PAYS, REVISIT_COSTS = range(3)
 
 NEWS, TOPIC_RULES, SPIDER = range(3)
 
@@ -154,11 +158,12 @@ FORAGER_FIELDS = 17
     NOVEL_TOTAL,
     PROFILE_NUMBER,  # how often the profile changed
     HAS_LEDGER_FLOATS,
+    HERE,  # the page that it stands on (REACH_LINKS), -1 before the first
     HAS_HISTORY,
     IS_SCALED,  # observations are z-scores
     SCAN,  # whose turn it is to be considered for a slot, -1: the frontier's first
-) = range(31)
-FORAGER_INT_COUNT = 31
+) = range(32)
+FORAGER_INT_COUNT = 32
 
 NEWEST, OLDEST, PROMISING = range(3)  # SHORTLIST
 SCANNED = 32  # waiting URLs considered in a step

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Literal, Protocol
 
+from gym_webforage.world.energy import EnergyPopulation
+
 Fate = Literal["live", "divide", "die"]
 
 
@@ -81,14 +83,21 @@ class FixedPopulation(ScorePopulation):
         return "live"
 
 
-def as_population(population: str | Population) -> Population:
+def as_population(
+    population: str | Population | EnergyPopulation,
+) -> Population | EnergyPopulation:
     """Return a population by its name, or as it is."""
     if population == "fixed":
         return FixedPopulation()
     if population == "score":
         return ScorePopulation()
+    if population == "energy":
+        return EnergyPopulation()
+    if isinstance(population, EnergyPopulation):
+        return population
     if isinstance(population, str) or not hasattr(population, "fate"):
         raise ValueError(
-            f"population is {population!r}, expected fixed, score or a Population"
+            f"population is {population!r}, expected fixed, score, energy or a "
+            "Population"
         )
     return population

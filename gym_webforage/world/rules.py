@@ -34,6 +34,9 @@ class Rules:
     judge: Literal["selection", "evolution"] = "selection"
     reward: float = 100.0
     penalty: float = -1.0
+    # Topic and Spider
+    reach: Literal["frontier", "links"] = "frontier"
+    revisit: Literal["free", "pays", "costs"] = "free"
     # Topic
     relevance: Literal["similarity", "label"] = "similarity"
     similarity: Similarity = "tfidf"
@@ -46,6 +49,10 @@ class Rules:
         _one_of("document", self.document, ("version", "url"))
         _one_of("judge", self.judge, ("selection", "evolution"))
         _one_of("relevance", self.relevance, ("similarity", "label"))
+        _one_of("reach", self.reach, ("frontier", "links"))
+        _one_of("revisit", self.revisit, ("free", "pays", "costs"))
+        if self.kind == "news" and (self.reach, self.revisit) != ("frontier", "free"):
+            raise ValueError("reach and revisit have no meaning in News")
         _one_of("similarity", self.similarity, SIMILARITIES)
         _within("fetch_seconds", self.fetch_seconds, 0.001, 86_400)
         _within("host_delay", self.host_delay, 0, 86_400)

@@ -21,7 +21,7 @@ from gym_webforage.world.forager import (
     Snapshot,
     View,
 )
-from gym_webforage.world.ledger import allow_any_known
+from gym_webforage.world.ledger import allow_any_known, clear_frontier
 from gym_webforage.world.news import send, visit_news
 from gym_webforage.world.pages import fetch_time
 from gym_webforage.world.rules import KINDS, Rules, parse_budget, parse_duration
@@ -92,6 +92,13 @@ class World(Arrays):
         A batch hands in ``addresses``, the rows of its tables for this world and its
         foragers, so that one kernel call can step many worlds.
         """
+        if shortlist == "promising" and (
+            rules.kind == "news" or rules.reach == "links"
+        ):
+            raise ValueError(
+                "shortlist='promising' is for the frontier of Topic and Spider; News "
+                "and reach='links' have newest and oldest"
+            )
         if addresses is None:
             addresses = (
                 np.zeros(L.WORLD_FIELDS, np.int64),
@@ -102,6 +109,7 @@ class World(Arrays):
         self.rules = rules
         self.trace_address = trace_addresses(trace)
         self.topic: Topic | None = None
+        self.roots = np.zeros(0, np.int32)
         is_news = rules.kind == "news"
         documents = len(trace.urls)
         if is_news:
@@ -129,6 +137,8 @@ class World(Arrays):
         self.ints[L.HOST_DELAY] = round(rules.host_delay * 1000)
         self.ints[L.EVOLUTION] = rules.judge == "evolution"
         self.ints[L.MAKES_LOG] = log
+        self.ints[L.REACH_LINKS] = rules.reach == "links"
+        self.ints[L.REVISIT] = ("free", "pays", "costs").index(rules.revisit)
         self.floats[L.REWARD] = rules.reward
         self.floats[L.PENALTY] = rules.penalty
         self.floats[L.THRESHOLD] = rules.threshold
@@ -167,9 +177,21 @@ class World(Arrays):
                 self.foragers[number] = self._new_forager(number)
 
     def add_child(self, parent: int) -> int:
-        """Add a forager that knows what its parent knows, and return its number."""
+        """Add a forager that knows what its parent knows, and return its number.
+
+        Where foragers stand on pages, that is the page and its links: many are born,
+        and die soon.
+        """
         number = len(self.foragers)
         child = self._new_forager(number)
+        self.foragers.append(child)
+        here = int(self.foragers[parent].ints[L.HERE])
+        if self.rules.reach == "links" and here >= 0:
+            # Not cleared: what nobody has written to takes up no memory yet.
+            child.ints[[L.LAST_URL, L.HERE]] = -1
+            self._stand(child, self.foragers[parent], here)
+            child.ints[L.KNOWN_BEFORE] = child.ints[L.KNOWN]
+            return number
         child.restore(self.foragers[parent].snapshot())
         ints = child.ints
         ints[L.FORAGER_NUMBER] = number
@@ -192,8 +214,47 @@ class World(Arrays):
         child.ledger[:, L.FOUND_AT] = 0
         if self.rules.kind == "news":
             allow_any_known(child.address)
-        self.foragers.append(child)
         return number
+
+    # --- where foragers stand (reach="links")
+
+    def _stand(self, who: Forager, other: Forager, here: int) -> None:
+        """Put a forager where another one stands."""
+        url, version = (int(other.ledger[here, at]) for at in (L.URL, L.VERSION))
+        value = float(other.ledger_floats[here, L.VALUE])
+        self._make_room(who, self.trace.most_links + 1)
+        kernels.stand(
+            self.trace_address, self.address, who.address, url, version, value
+        )
+
+    def _make_room(self, who: Forager, rows: int) -> None:
+        needed = int(who.ints[L.KNOWN]) + rows
+        if needed > len(who.ledger):
+            who.grow(needed)
+
+    def admit(self, url: int, forager: int = 0) -> bool:
+        """Put a URL into an action set, as if it were linked; say if it was not."""
+        who = self.foragers[forager]
+        self._make_room(who, 1)
+        return bool(kernels.admit(self.trace_address, self.address, who.address, url))
+
+    def send_to(self, urls: np.ndarray, forager: int = 0) -> None:
+        """Make these URLs the whole action set of a forager."""
+        who = self.foragers[forager]
+        self._make_room(who, len(urls))
+        who.ints[L.STAMP] += 1
+        clear_frontier(who.address)
+        for url in urls:
+            kernels.admit(self.trace_address, self.address, who.address, url)
+
+    def send_back(self, forager: int = 0) -> None:
+        """Give a forager its old action set again: where it stands, or the roots."""
+        who = self.foragers[forager]
+        here = int(who.ints[L.HERE])
+        if here >= 0:
+            self._stand(who, who, here)
+        else:
+            self.send_to(self.roots, forager)
 
     def reset(
         self,
@@ -206,6 +267,7 @@ class World(Arrays):
         """Start a crawl: nothing is fetched, and all foragers know the roots."""
         roots = self._checked(start, roots, topic, site)
         self.topic = topic
+        self.roots = roots
         ints = self.ints
         ints[L.CLOCK] = ints[L.START] = start
         ints[L.FETCHES] = ints[L.LOG_COUNT] = 0
@@ -448,7 +510,25 @@ class World(Arrays):
             **super().snapshot(),
             "identity": self._identity(),
             "topic": asdict(self.topic) if self.topic else None,
-            "foragers": [forager.snapshot() for forager in self.foragers],
+            "roots": self.roots.copy(),
+            "foragers": [
+                forager.snapshot() for forager in self.foragers if len(forager.ledger)
+            ],
+            "released": self._released(),
+        }
+
+    def _released(self) -> Snapshot:
+        """Return the totals of those that are out, who can be many, in few arrays."""
+        numbers = [i for i, one in enumerate(self.foragers) if not len(one.ledger)]
+        out = [self.foragers[i] for i in numbers]
+        return {
+            "number": np.array(numbers, np.int64),
+            "ints": np.array([one.ints for one in out]).reshape(
+                -1, L.FORAGER_INT_COUNT
+            ),
+            "floats": np.array([one.floats for one in out]).reshape(
+                -1, L.FORAGER_FLOAT_COUNT
+            ),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -463,12 +543,21 @@ class World(Arrays):
             )
         super().restore(snapshot)
         self.topic = Topic(**snapshot["topic"]) if snapshot["topic"] else None
-        del self.foragers[len(foragers) :]
-        for number in range(len(self.foragers), len(foragers)):
+        self.roots = np.array(snapshot["roots"], np.int32)
+        released = snapshot["released"]
+        out = {int(number): i for i, number in enumerate(released["number"])}
+        del self.foragers[len(foragers) + len(out) :]
+        for number in range(len(self.foragers), len(foragers) + len(out)):
             self.foragers.append(self._new_forager(number))
-        for forager, state in zip(self.foragers, foragers, strict=True):
+        states = iter(foragers)
+        for number, forager in enumerate(self.foragers):
             stamp = forager.ints[L.STAMP]
-            forager.restore(state)
+            if number in out:
+                forager.release()
+                forager.ints[:] = released["ints"][out[number]]
+                forager.floats[:] = released["floats"][out[number]]
+                continue
+            forager.restore(next(states))
             # Buffers written before must not pass for up to date.
             forager.ints[L.STAMP] = max(stamp, forager.ints[L.STAMP]) + 1
             forager.slot_changed[:] = forager.ints[L.STAMP]
