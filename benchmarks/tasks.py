@@ -123,7 +123,7 @@ def held(trace: str) -> Trace:
 # News of a site that changes every other year, at the site's own pace.
 SLOW = (("fetch_seconds", 86_400), ("max_age", "365d"))
 LABEL = (("relevance", "label"),)  # the similarity that is usual fits the synthetic
-FOUR, SCORE = Fleet(4), Fleet(2, "score")
+FOUR, SCORE, ENERGY = Fleet(4), Fleet(2, "score"), Fleet(10, "energy")
 
 TASKS = (
     Task("news", "news", "synthetic-v0", "1d", core=True),
@@ -145,6 +145,7 @@ TASKS = (
     Task("fleet-news-score", "news", "synthetic-v0", "2d", fleet=SCORE, core=True),
     Task("fleet-news-fast", "news", "synthetic-fast-v0", "2d", fleet=SCORE),
     Task("fleet-topic", "topic", "synthetic-v0", 1_000, fleet=FOUR),
+    Task("fleet-topic-energy", "topic", "synthetic-v0", 1_000, fleet=ENERGY),
     Task("fleet-spider", "spider", "synthetic-sites-v0", 1_000, fleet=FOUR),
 )
 

@@ -592,14 +592,14 @@ class ReferenceWorld:
     def topic_row(self, forager: ReferenceForager, url: int) -> list[float]:
         memory = forager.memory[url]
         site, ending = self.trace.url_site, self.trace.url_ending
-        everything = forager.memory.items()
-        values = [value for _, past in everything for value in past.values]
+        done = [(at, past) for at, past in forager.memory.items() if past.values]
+        values = [value for _, past in done for value in past.values]
         mean = sum(values) / len(values) if values else 0.0
 
         def rate(alike: Callable[[int, Memory], bool]) -> float:
             found = [
                 value
-                for other, past in everything
+                for other, past in done
                 for value in past.values
                 if alike(other, past)
             ]
@@ -609,7 +609,7 @@ class ReferenceWorld:
         sources = memory.source_values
         url_words = self.url_tokens[url]
         links, bodies = forager.paid_links, forager.paid_bodies
-        beside = [past for other, past in everything if self.is_beside(url, other)]
+        beside = [past for other, past in done if self.is_beside(url, other)]
         return [
             memory.best_anchor,
             memory.best_near,

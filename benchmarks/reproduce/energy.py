@@ -335,7 +335,10 @@ def _growth(values: Any) -> list[Claim]:
 
     gap = verdicts.paired(spread(list(LINEAR)), spread(list(SIGMOID)))
     text = "the sigmoid's population depends less on the parameters"
-    measured = f"range of log10 of the end, linear - sigmoid: {gap.show(2)}"
+    alive = [one for setting in SIGMOID for one in _usable(values, setting)]
+    # Populations that all die out depend on no parameter, either.
+    measured = f"range of log10 of the end, linear - sigmoid: {gap.show(2)}; "
+    measured += f"usable with the sigmoid: {sum(alive)} of {len(alive)}"
     found.append(Claim(text, "Figures 2, 3", measured, verdicts.above(gap)))
     return found
 

@@ -130,7 +130,7 @@ class Forager(Arrays):
         rows = FIRST_LEDGER if has_history else 0
         self.history = np.zeros((rows, L.HISTORY_FIELDS), np.int64)
         is_contest = view.shortlist == "promising"
-        self.contest = np.zeros(slots if is_contest else 0, np.int64)
+        self.contest = np.zeros(slots + L.SCANNED if is_contest else 0, np.int64)
         self.ints[L.SLOTS] = slots
         self.ints[L.SHORTLIST] = SHORTLISTS.index(view.shortlist)
         self.ints[L.FORAGER_NUMBER] = number

@@ -90,21 +90,22 @@ def contend(T, F, size, number):
 
 
 @compiled
-def next_waiting(F, walked):
-    """Return the next URL in turn that is neither new nor has a slot, or -1.
-
-    ``walked[0]`` counts those passed since the turn began.
-    """
+def pick_waiting(F):
+    """Write behind the heap who is next in turn, neither new nor in a slot; count."""
     ints = i64(F[L.FORAGER_INTS])
     ledger = i32(F[L.LEDGER])
-    while walked[0] < ints[L.FRONTIER]:
-        walked[0] += 1
+    picked = i64(F[L.CONTEST])
+    count = 0
+    for _ in range(ints[L.FRONTIER]):
         number = ints[L.SCAN] if ints[L.SCAN] >= 0 else ints[L.HEAD]
         row = number * L.LEDGER_COLUMNS
         ints[L.SCAN] = ledger[row + L.NEXT]
         if number < ints[L.KNOWN_BEFORE] and ledger[row + L.SLOT_OF] < 0:
-            return number
-    return np.int64(-1)
+            picked[ints[L.SLOTS] + count] = number
+            count += 1
+            if count == L.SCANNED:
+                break
+    return count
 
 
 @compiled
@@ -125,12 +126,9 @@ def choose_slots(T, F):
             size += 1
     for at in range(size // 2 - 1, -1, -1):
         sink(heap, size, at)
-    walked = np.zeros(1, np.int64)
-    for _ in range(L.SCANNED):
-        number = next_waiting(F, walked)
-        if number < 0:
-            break
-        size = contend(T, F, size, number)
+    # All are picked first: who loses a slot meanwhile does not wait for its turn.
+    for i in range(pick_waiting(F)):
+        size = contend(T, F, size, heap[ints[L.SLOTS] + i])
     for number in range(ints[L.KNOWN_BEFORE], ints[L.KNOWN]):
         size = contend(T, F, size, number)
     enter_winners(F, size)
