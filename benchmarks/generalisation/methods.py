@@ -17,7 +17,7 @@ SCALE = (RANDOM, ORACLE)  # the ends of the scale
 # The methods of the papers that are reproduced here, by kind.
 PAPERS = {
     "topic": ("energy_forager", "lafc", "ljm", "bpm", "hw"),
-    "spider": ("naive_bayes_q",),
+    "spider": ("naive_bayes_q", "lafc"),
     "news": ("weblog", "linear_td", "weblog_td"),
 }
 ONLINE = (

@@ -26,9 +26,9 @@ greedy oracle (1), and are means over tasks. Differences are paired: same task, 
 place to start; with 95 % intervals over tasks and training seeds (tasks and trained
 models are both samples). *won* and *lost*: the interval excludes zero; *tied*: it does
 not. Intervals are not corrected for the number of comparisons. *paper*: a method of one
-of the papers that are reproduced here; *trained*: trained anew for each fold and seed on
-the fold's training crawls, never on what is tested; *online*: everything else, be it a
-fixed rule or one that learns while it crawls."""
+of the papers that are reproduced here; *trained*: trained anew for each fold and seed
+on the fold's training crawls, never on what is tested; *online*: everything else, be it
+a fixed rule or one that learns while it crawls."""
 
 
 def report(outcomes: Sequence[Outcome], *, seeds: int, steps: int) -> str:
@@ -131,10 +131,8 @@ def scores_table(outcome: Outcome) -> list[list[str]]:
             cells = [gaps[0].show(3), verdict(gaps[0]), gaps[1].show(3)]
         kind = "scale" if name in SCALE else outcome.group(name)
         cpu = f"{outcome.cpu[name]:,.1f}" if is_trained(name) else ""
-        lines.append(
-            [code(name), kind, f"{area.mean:.3f}", cells[0], cells[1]]
-            + [f"{found.mean:.3f}", cells[2], f"{outcome.found[name]:,.1f}", cpu]
-        )
+        own = [f"{area.mean:.3f}", *cells[:2], f"{found.mean:.3f}", cells[2]]
+        lines.append([code(name), kind, *own, f"{outcome.found[name]:,.1f}", cpu])
     return [head, *lines]
 
 
