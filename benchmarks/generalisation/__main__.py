@@ -31,7 +31,7 @@ from gym_webforage import TraceError, TraceNotFoundError
 
 SEEDS, QUICK_SEEDS = 3, 2
 STEPS, QUICK_STEPS = 30_000, 512
-QUICK = Size(tasks=3, fetches=40, time="2h", folds=1, small=True)
+QUICK = Size(tasks=4, fetches=40, time="2h", folds=1, small=True)
 
 
 def parser() -> argparse.ArgumentParser:

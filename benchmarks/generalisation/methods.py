@@ -70,6 +70,16 @@ def check(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*SCALE, *names]))
 
 
+def plays(name: str, kind: str) -> bool:
+    """Say whether a method takes part in studies of a kind.
+
+    A paper's method is asked for what its paper is about, and for nothing else.
+    """
+    method = baselines.split(name)[0]
+    about = [other for other, names in PAPERS.items() if method in names]
+    return kind in baselines.kinds(name) and (kind in about or not about)
+
+
 def is_trained(name: str) -> bool:
     """Say whether a method is trained on the fold's training crawls."""
     return baselines.split(name)[0] in TRAINED

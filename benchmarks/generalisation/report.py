@@ -49,38 +49,38 @@ def report(outcomes: Sequence[Outcome], *, seeds: int, steps: int) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """Say in a sentence who beat whom in a study."""
-    title, rivals = outcome.study.title, listed(outcome.rivals)
-    winners = outcome.winners
+    """Say in a few sentences who beat whom in a study."""
+    tasks = outcome.study.tests
+    head = f"**{outcome.study.title}** ({tasks} task{'s' if tasks > 1 else ''}): "
+    names = [name for name in outcome.ranked if name not in outcome.rivals]
+    if not outcome.rivals or not names:
+        return f"{head}no two to compare."
+    winners, rivals = outcome.winners, listed(outcome.rivals)
     if winners:
-        best = winners[0]
         gaps = ", ".join(
-            f"{outcome.gap(best, rival).show(2)} over {code(rival)}"
+            f"{outcome.gap(winners[0], rival).show(2)} over {code(rival)}"
             for rival in outcome.rivals
         )
-        others = f"; so do {listed(winners[1:])}" if winners[1:] else ""
-        first = f"{code(best)} beats each of {rivals} in area: {gaps}{others}."
+        said = f"{code(winners[0])} beats {rivals} in area: {gaps}."
+        if winners[1:]:
+            said += f" So do {listed(winners[1:])}."
     else:
-        first = f"no learned or online method beats each of {rivals} in area."
-        first += _nearest(outcome)
-    lost = outcome.losers
-    if lost and outcome.reference:
-        first += f" Worse than {code(outcome.reference)}: {listed(lost)}."
-    return f"**{title}** ({outcome.study.tests} tasks): {first}"
-
-
-def _nearest(outcome: Outcome) -> str:
-    """Name the best method that is no rival, and what it did not beat."""
-    names = [name for name in outcome.ranked if name not in outcome.rivals]
-    if not names:
-        return ""
-    best = names[0]
-    short = [
-        f"{code(rival)} ({what}, {outcome.gap(best, rival).show(2)})"
-        for rival, what in outcome.against(best).items()
-        if what != WON
-    ]
-    return f" The best, {code(best)}, does not beat {', '.join(short)}."
+        short = [
+            f"{code(rival)} ({what}: {outcome.gap(names[0], rival).show(2)})"
+            for rival, what in outcome.against(names[0]).items()
+            if what != WON
+        ]
+        said = (
+            f"nothing learned or online beats all of {rivals} in area. The best, "
+            f"{code(names[0])}, does not beat {', '.join(short)}."
+        )
+    rival = outcome.reference
+    by_verdict = {TIED: "Tied with", LOST: "Worse than"}
+    for what, told in by_verdict.items():
+        same = [x for x in names if rival and verdict(outcome.gap(x, rival)) == what]
+        if rival and same:
+            said += f" {told} {code(rival)}: {listed(same)}."
+    return head + said
 
 
 def section(outcome: Outcome) -> list[str]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.generalisation import methods
 from benchmarks.generalisation.statistics import (
-    LOST,
     WON,
     Scores,
     interval,
@@ -88,15 +87,6 @@ class Outcome:
                 if all(what == WON for what in against.values()):
                     found.append(name)
         return found
-
-    @property
-    def losers(self) -> list[str]:
-        """Learned and online methods that lose to the reference."""
-        rival = self.reference
-        if rival is None:
-            return []
-        names = [name for name in self.ranked if name not in self.rivals]
-        return [name for name in names if verdict(self.gap(name, rival)) == LOST]
 
 
 def outcome(study: Study, trials: Sequence[Trial], rows: Mapping[str, Row]) -> Outcome:

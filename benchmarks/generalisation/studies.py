@@ -256,7 +256,7 @@ def left_out_sites(study: str, title: str, source: str, size: Size) -> Study:
         test = crawls[group::groups]
         train = [crawl for crawl in crawls if crawl not in test]
         told = ", ".join(str(crawl.options["site"]) for crawl in test)
-        share = max(1, size.tasks // groups)
+        share = -(-size.tasks // groups)
         folds.append(Fold(study, f"without {told}", tuple(train), _some(test, share)))
     return Study(study, title, tuple(folds[: size.folds]))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import baselines
 import gym_webforage
 from baselines.agent import run_episode
 from benchmarks.generalisation import methods
@@ -90,7 +90,9 @@ def _told(crawl: Crawl) -> Row:
     return row
 
 
-def plan(folds: list[Fold], names: list[str], seeds: int, steps: int) -> list[Trial]:
+def plan(
+    folds: Sequence[Fold], names: Sequence[str], seeds: int, steps: int
+) -> list[Trial]:
     """Return all trials; methods only where they are made for the kind."""
     codes = {name: checksum(name) for name in names}
     found = []
@@ -99,7 +101,7 @@ def plan(folds: list[Fold], names: list[str], seeds: int, steps: int) -> list[Tr
         grounds = [crawl.ground for crawl in (*fold.train, *fold.test)]
         digests = tuple(sorted({load_trace(ground.trace).digest for ground in grounds}))
         for name in names:
-            if kind not in baselines.kinds(name):
+            if not methods.plays(name, kind):
                 continue
             trained = methods.is_trained(name)
             for seed in range(seeds if methods.has_chance(name) else 1):
@@ -111,7 +113,7 @@ def plan(folds: list[Fold], names: list[str], seeds: int, steps: int) -> list[Tr
     return found
 
 
-def warm_up(folds: list[Fold]) -> None:
+def warm_up(folds: Sequence[Fold]) -> None:
     """Compile the kernels here, once, and not in every worker at the same time."""
     for crawl in {fold.test[0].ground.kind: fold.test[0] for fold in folds}.values():
         env = crawl.make(slots=None)
