@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ from gym_webforage.world.rules import parse_budget
 
 TINY = Size(tasks=4, fetches=25, time="2h", small=True)
 SHIPPED = ["topics", "sites", "docs", "news"]
+SITES = "synthetic-small-sites-v0"
 
 
 @pytest.fixture(autouse=True)
@@ -46,16 +48,25 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{library}_NUM_THREADS", "1")
 
 
-def every_study() -> list[Study]:
-    given = ["synthetic-small-sites-v0"]
-    return make_studies([*SHIPPED, "recordings"], given, TINY)
+@cache
+def every_study() -> dict[str, Study]:
+    found = make_studies([*SHIPPED, "recordings"], [SITES], TINY)
+    return {study.id: study for study in found}
+
+
+STUDIES = [*SHIPPED, f"{SITES}/sites", f"{SITES}/topics", f"{SITES}/news"]
+
+
+def test_all_studies_are_looked_at() -> None:
+    assert list(every_study()) == STUDIES
 
 
 # --- no leak
 
 
-@pytest.mark.parametrize("study", every_study(), ids=lambda study: study.id)
-def test_nothing_is_both_trained_on_and_tested(study: Study) -> None:
+@pytest.mark.parametrize("name", STUDIES)
+def test_nothing_is_both_trained_on_and_tested(name: str) -> None:
+    study = every_study()[name]
     for fold in study.folds:
         assert fold.train and fold.test and fold.study == study.id
         shared = {what(crawl) for crawl in fold.train} & set(map(what, fold.test))
@@ -86,8 +97,9 @@ def test_every_site_is_left_out_once() -> None:
         assert sorted(both) == sorted(tested)
 
 
-@pytest.mark.parametrize("study", every_study(), ids=lambda study: study.id)
-def test_training_draws_nothing_but_training_crawls(study: Study) -> None:
+@pytest.mark.parametrize("name", STUDIES)
+def test_training_draws_nothing_but_training_crawls(name: str) -> None:
+    study = every_study()[name]
     training = pytest.importorskip("benchmarks.generalisation.training")
     fold = study.folds[0]
     random = np.random.default_rng(0)
@@ -134,9 +146,8 @@ def test_subjects_are_parted_whole() -> None:
 
 
 def test_recordings_get_the_studies_that_they_are_fit_for() -> None:
-    ids = [study.id for study in recording_studies("synthetic-small-sites-v0", TINY)]
-    name = "synthetic-small-sites-v0"
-    assert ids == [f"{name}/sites", f"{name}/topics", f"{name}/news"]
+    ids = [study.id for study in recording_studies(SITES, TINY)]
+    assert ids == [f"{SITES}/sites", f"{SITES}/topics", f"{SITES}/news"]
     assert [s.id for s in recording_studies("python-docs-v0", TINY)] == [
         "python-docs-v0/topics"
     ]
