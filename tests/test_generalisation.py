@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -76,9 +77,7 @@ def test_nothing_is_both_trained_on_and_tested(name: str) -> None:
             last = max(int(crawl.options["start"]) for crawl in fold.train) + budget
             starts = sorted(int(crawl.options["start"]) for crawl in fold.test)
             assert last <= starts[0]
-            assert all(
-                b - a >= budget for a, b in zip(starts, starts[1:], strict=False)
-            )
+            assert all(b - a >= budget for a, b in pairwise(starts))
     tested = [what(crawl) for fold in study.folds for crawl in fold.test]
     assert len(set(tested)) == len(tested)  # a task counts once in a study
 
@@ -324,16 +323,16 @@ def test_training_is_kept_and_deterministic(tmp_path: Path) -> None:
     (study,) = make_studies(["topics"], [], TINY)
     fold = study.folds[0]
     files = [
-        training.train("masked_ppo", {}, fold, seed, 256, tmp_path / str(i))
+        training.train("cloning", {}, fold, seed, 64, tmp_path / str(i))
         for i, seed in enumerate((0, 0, 1))
     ]
     weights = [file.with_suffix(".safetensors").read_bytes() for file in files]
     assert weights[0] == weights[1] != weights[2]
-    again = training.train("masked_ppo", {}, fold, 0, 256, tmp_path / "0")
+    again = training.train("cloning", {}, fold, 0, 64, tmp_path / "0")
     assert again == files[0]
     env = fold.test[0].make(slots=None)
-    agent = methods.prepare("masked_ppo", fold, 0, 256, tmp_path / "0")(env)
-    assert agent.training_fetches == 256
+    agent = methods.prepare("cloning", fold, 0, 64, tmp_path / "0")(env)
+    assert agent.training_fetches >= 64
 
 
 def test_what_cannot_be_asked_for_is_refused(
