@@ -35,6 +35,8 @@ ONLINE = (
 )
 DEEP = ("masked_ppo", "masked_ppo:residual=false", "boosted_trees", "cloning")
 TRAINED = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", "naive_bayes_q")
+# Told the oracle's value of every candidate at each step: fewer steps teach as much.
+TAUGHT, TAUGHT_SHARE = ("boosted_trees", "cloning"), 8
 QUICK = (Z_SUM, "linucb", "best_first", "masked_ppo", "naive_bayes_q", "weblog_td")
 
 # Greedy from first to last: another seed gives the same crawl.
@@ -83,6 +85,14 @@ def plays(name: str, kind: str) -> bool:
 def is_trained(name: str) -> bool:
     """Say whether a method is trained on the fold's training crawls."""
     return baselines.split(name)[0] in TRAINED
+
+
+def steps_of(name: str, steps: int) -> int:
+    """Return the steps that a method is trained for; 0 if it is not trained."""
+    if not is_trained(name):
+        return 0
+    is_taught = baselines.split(name)[0] in TAUGHT
+    return max(1, steps // TAUGHT_SHARE) if is_taught else steps
 
 
 def has_chance(name: str) -> bool:

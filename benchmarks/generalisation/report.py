@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.generalisation.methods import SCALE, is_trained
+from benchmarks.generalisation.methods import SCALE, TAUGHT, TAUGHT_SHARE, is_trained
 from benchmarks.generalisation.results import Outcome
 from benchmarks.generalisation.statistics import LOST, TIED, WON, interval, verdict
 from benchmarks.generalisation.studies import FINDS, Study
@@ -35,9 +35,10 @@ def report(outcomes: Sequence[Outcome], *, seeds: int, steps: int) -> str:
     """Write everything but the head and the failures."""
     shown = [outcome for outcome in outcomes if outcome.scores["area"]]
     parts = [
-        f"Trained methods: {seeds} training seeds, {steps:,} environment steps each "
-        "(naive-Bayes Q reads its training sites whole, once). "
-        f"Methods with chance of their own: {seeds} seeds.",
+        f"Trained methods: {seeds} training seeds, {steps:,} environment steps each; "
+        f"{listed(TAUGHT)}, which learn from the oracle's values of all candidates: "
+        f"{steps // TAUGHT_SHARE:,}; `naive_bayes_q` reads its training sites whole, "
+        f"once. Methods with chance of their own: {seeds} seeds.",
         "## What came out",
         "\n".join(f"- {sentence}" for sentence in map(summary, shown)),
         f"![Differences in area, by study]({FIGURE})",

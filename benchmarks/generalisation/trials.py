@@ -103,13 +103,9 @@ def plan(
         for name in names:
             if not methods.plays(name, kind):
                 continue
-            trained = methods.is_trained(name)
+            own = methods.steps_of(name, steps)
             for seed in range(seeds if methods.has_chance(name) else 1):
-                found.append(
-                    Trial(
-                        fold, name, seed, steps if trained else 0, digests, codes[name]
-                    )
-                )
+                found.append(Trial(fold, name, seed, own, digests, codes[name]))
     return found
 
 
