@@ -57,5 +57,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 		PIP_DISABLE_PIP_VERSION_CHECK=1 \
-		$(BIN)/python -m pip install -qq -e ".[baselines,render,record,dev]"
+		$(BIN)/python -m pip install -qq -e ".[baselines,render,record,distributed,dev]"
 	@touch $@

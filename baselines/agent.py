@@ -73,21 +73,13 @@ def load_random(text: str) -> np.random.Generator:
     return random
 
 
-@dataclass(frozen=True)
-class Result:
-    """How a crawl went."""
+class Finds:
+    """What a crawl found within its budget, by one crawler or by a whole fleet."""
 
-    reward: float
-    steps: int
-    fetches: int
-    terminated: bool
-    truncated: bool
     events: Mapping[str, np.ndarray]
     """The log, one row a fetch; empty where the environment keeps none."""
     used: np.ndarray
     """The share of the budget that was used when each fetch ended."""
-    summary: Mapping[str, float | int | None]
-    """All metrics of the whole run; see `gym_webforage.metrics`."""
 
     @property
     def finds(self) -> np.ndarray:
@@ -120,26 +112,54 @@ class Result:
         return np.searchsorted(self.used[self.finds], shares, "right")
 
 
+@dataclass(frozen=True)
+class Result(Finds):
+    """How a crawl went."""
+
+    reward: float
+    steps: int
+    fetches: int
+    terminated: bool
+    truncated: bool
+    events: Mapping[str, np.ndarray]
+    used: np.ndarray
+    summary: Mapping[str, float | int | None]
+    """All metrics of the whole run; see `gym_webforage.metrics`."""
+
+
+class WrongEnvError(TypeError):
+    """An agent is asked to crawl where it cannot, such as in a fleet."""
+
+
 def forage_env(env: gym.Env[Any, Any]) -> ForageEnv:
     """Return the environment inside its wrappers."""
     inner = env.unwrapped
     if not isinstance(inner, ForageEnv):
-        raise TypeError(f"{env} is no environment of gym_webforage")
+        raise WrongEnvError(f"{env} is no environment of gym_webforage for one crawler")
     return inner
 
 
 def world_of(env: Any) -> World:
     """Return the world inside an environment, be it for one forager or a fleet."""
     inner = env.unwrapped
-    return inner.world if isinstance(inner, ForageEnv) else fleet_env(env).fleet.world
+    if isinstance(inner, FleetAECEnv):
+        return inner.fleet.world
+    if isinstance(inner, ForageEnv):
+        return inner.world
+    raise WrongEnvError(f"{env} is no environment of gym_webforage")
 
 
 def fleet_env(env: Any) -> FleetAECEnv:
     """Return the fleet's environment inside its wrappers."""
     inner = env.unwrapped
     if not isinstance(inner, FleetAECEnv):
-        raise TypeError(f"{env} is no fleet in turns of gym_webforage")
+        raise WrongEnvError(f"{env} is no fleet in turns of gym_webforage")
     return inner
+
+
+def can_divide(agent: Agent) -> bool:
+    """Say whether an agent brings a `divide` of its own."""
+    return getattr(type(agent), "divide", Agent.divide) is not Agent.divide
 
 
 def make_agent(
@@ -199,12 +219,12 @@ def run_episode(
         terminated=terminated,
         truncated=truncated,
         events=events,
-        used=_used(inner.world, events["time"]),
+        used=used_budget(inner.world, events["time"]),
         summary=summarize(inner.world, events),
     )
 
 
-def _used(world: World, times: np.ndarray) -> np.ndarray:
+def used_budget(world: World, times: np.ndarray) -> np.ndarray:
     """Return the share of the budget that was used at the end of each fetch."""
     time, fetches = parse_budget(world.rules.default_budget)
     if fetches > 0:

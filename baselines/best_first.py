@@ -27,22 +27,15 @@ and listing the action set, compiled.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-import gymnasium as gym
 import numpy as np
 
 from baselines._frontier import Frontier
-from baselines.agent import (
-    Agent,
-    Info,
-    Observation,
-    State,
-    Transition,
-    forage_env,
-)
+from baselines.agent import Agent, Info, Observation, State, Transition, world_of
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -63,8 +56,16 @@ def bag(known: Known, link: int) -> tuple[np.ndarray, np.ndarray]:
 Links = Literal["parent", "anchor", "combined"]
 
 
+class _Divides(Agent):
+    """Has children that know what it knows, as their foragers do."""
+
+    def divide(self, rng: np.random.Generator) -> Self:
+        """Return a copy, which goes its own way from here on."""
+        return copy.deepcopy(self)
+
+
 @dataclass
-class BestFirstTopic(Agent):
+class BestFirstTopic(_Divides):
     """Best-first by similarity to the topic."""
 
     page_weight: float = 0.25  # of the page that a link stands on; the rest: its words
@@ -108,7 +109,7 @@ class BestFirstTopic(Agent):
 
 
 @dataclass
-class BestFirstSpider(Agent):
+class BestFirstSpider(_Divides):
     """Best-first by similarity to the links that led to targets."""
 
     frontier: Frontier = field(default_factory=Frontier, init=False)
@@ -192,7 +193,7 @@ class BestFirstSpider(Agent):
 
 
 @dataclass
-class BestFirstNews(Agent):
+class BestFirstNews(_Divides):
     """Best-first by the number of young links that were not fetched so far."""
 
     urls: int  # URL ids are below this
@@ -256,24 +257,23 @@ class BestFirstNews(Agent):
 
 
 def make(
-    env: gym.Env[Any, Any],
+    env: Any,
     seed: int,
     links: Links = "combined",
     page_weight: float = 0.25,
 ) -> Agent:
     """Make the agent for the environment's kind."""
-    inner = forage_env(env)
-    if inner.kind == "topic":
+    world = world_of(env)
+    if world.rules.kind == "topic":
         return BestFirstTopic(_weight_of_page(links, page_weight))
     if (links, page_weight) != ("combined", 0.25):
         raise ValueError(
             "best_first: links and page_weight are settings of Topic alone"
         )
-    if inner.kind == "spider":
+    if world.rules.kind == "spider":
         return BestFirstSpider()
-    assert isinstance(inner.action_space, gym.spaces.Discrete)  # URL ids, slots=None
-    max_age = parse_duration(inner.rules.max_age)
-    return BestFirstNews(urls=int(inner.action_space.n), max_age=max_age)
+    max_age = parse_duration(world.rules.max_age)
+    return BestFirstNews(urls=len(world.trace.urls), max_age=max_age)
 
 
 def _weight_of_page(links: Links, page_weight: float) -> float:

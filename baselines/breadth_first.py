@@ -20,9 +20,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-import gymnasium as gym
+import numpy as np
 
-from baselines.agent import Agent, Info, Observation, forage_env
+from baselines.agent import Agent, Info, Observation, world_of
 from gym_webforage.world.layout import CONTEXT_COLUMNS
 
 AT_START = CONTEXT_COLUMNS.index("at_start")
@@ -33,15 +33,24 @@ class BreadthFirst(Agent):
     """The queue for Topic and Spider: what was visited never comes back."""
 
     queue: deque[int] = field(default_factory=deque)
+    queued: int = 0  # so many of the known URLs were ever in the queue
 
     def reset(self, seed: int | None = None) -> None:
         """Empty the queue."""
         self.queue.clear()
+        self.queued = 0
 
     def act(self, observation: Observation, info: Info) -> int:
-        """Queue what the last step discovered; take the first."""
-        self.queue.extend(info["known"].new.tolist())
+        """Queue what was discovered since; take the first."""
+        known = info["known"]
+        numbers = np.arange(self.queued, len(known))
+        self.queue.extend(known.urls_of(numbers).tolist())
+        self.queued = len(known)
         return self.queue.popleft()
+
+    def divide(self, rng: np.random.Generator) -> BreadthFirst:
+        """Return a child with the same queue, since it has the same frontier."""
+        return BreadthFirst(self.queue.copy(), self.queued)
 
 
 @dataclass
@@ -67,7 +76,12 @@ class BreadthFirstNews(Agent):
             self.roots.append(chosen)
         return chosen
 
+    def divide(self, rng: np.random.Generator) -> BreadthFirstNews:
+        """Return a child that takes the roots in the same order."""
+        return BreadthFirstNews(self.roots.copy())
 
-def make(env: gym.Env[Any, Any], seed: int) -> Agent:
+
+def make(env: Any, seed: int) -> Agent:
     """Make the agent for the environment's kind."""
-    return BreadthFirstNews() if forage_env(env).kind == "news" else BreadthFirst()
+    is_news = world_of(env).rules.kind == "news"
+    return BreadthFirstNews() if is_news else BreadthFirst()

@@ -15,12 +15,14 @@ import numpy as np
 from baselines import _checkpoint
 from baselines.agent import (
     Agent,
+    Finds,
     Observation,
     Transition,
     fleet_env,
     load_random,
     save_random,
     summarize,
+    used_budget,
 )
 from gym_webforage.world.rules import parse_duration
 
@@ -31,7 +33,7 @@ CHECKPOINT = "checkpoint.npz"
 
 
 @dataclass(frozen=True)
-class FleetResult:
+class FleetResult(Finds):
     """How the crawl of a fleet went. Times are in milliseconds."""
 
     reward: float
@@ -40,7 +42,7 @@ class FleetResult:
     start: int
     end: int
     events: Mapping[str, np.ndarray] = field(repr=False)
-    """The log, one row a fetch; empty where the environment keeps none."""
+    used: np.ndarray = field(repr=False)
     history: Mapping[str, np.ndarray] = field(repr=False)
     """Scores at the end of every slice: time, forager, score."""
     births: Sequence[tuple[int, int, int]]
@@ -175,9 +177,14 @@ class _Run:
             if env.agent_selection != name:
                 name = env.agent_selection
                 observation = env.observe(name)
-            if env.terminations[name] or env.truncations[name]:
-                if env.terminations[name]:
-                    del self.agents[name], self.maker_of[name]
+            if env.truncations[name]:
+                # So are all, and of thousands none need take its last, empty step.
+                for other in [one for one in env.agents if env.terminations[one]]:
+                    del self.agents[other], self.maker_of[other]
+                env.agents.clear()
+                break
+            if env.terminations[name]:
+                del self.agents[name], self.maker_of[name]
                 env.step(None)
                 name = ""
                 continue
@@ -216,6 +223,7 @@ class _Run:
             start=fleet.world.start,
             end=fleet.world.clock,
             events=events,
+            used=used_budget(fleet.world, events["time"]),
             history=fleet.history,
             births=list(fleet.births),
             deaths=list(fleet.deaths),

@@ -11,7 +11,8 @@ efficiently" (1999), whose Optimal knows the site in the same way.
 greedy, one step at a time, so a score above 1 is possible. Ties go to the more relevant
 page in Topic, then to the URL discovered first. Distances are those of the web as the
 crawl starts. In News the end of a step, when ages are taken, is taken to be one
-``fetch_seconds`` a fetch away.
+``fetch_seconds`` a fetch away. In a fleet each forager has an oracle of its own, which
+knows what others were paid for but not where they will go.
 
 Cost per step: Topic and Spider, the new URLs, and one search of the whole graph
 whenever all paying pages on the frontier are used up; News, every link of every page in
@@ -20,19 +21,18 @@ the action set. All compiled.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-import gymnasium as gym
-import numba
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, forage_env
+from baselines.agent import Agent, Info, Observation, world_of
 from gym_webforage.metrics import shown_versions
 from gym_webforage.world import World
 from gym_webforage.world import layout as L
-from gym_webforage.world.compile import i32, i64, u8
+from gym_webforage.world.compile import compiled, i32, i64, u8
 from gym_webforage.world.focused import relevance
 from gym_webforage.world.ledger import find
 from gym_webforage.world.pages import is_alive, is_page, version_at
@@ -60,9 +60,13 @@ class NearestReward(Agent):
         """Take the URL nearest to a reward."""
         if not self._has_begun:
             self._begin()
-        for url in info["known"].new.tolist():
-            heappush(self._heap, self._entry(url, self._discovered))
-            self._discovered += 1
+        known = info["known"]
+        numbers = np.arange(self._discovered, len(known))
+        for number, url in enumerate(known.urls_of(numbers).tolist(), self._discovered):
+            heappush(self._heap, self._entry(url, number))
+        self._discovered = len(known)
+        if len(self.world.foragers) > 1:
+            self._cross_off()
         # Distances only grow while rewards are taken, and one of 0 is always right.
         if self._heap[0][0] > 0 and self._is_outdated:
             self._measure()
@@ -73,6 +77,27 @@ class NearestReward(Agent):
             self._pays[url] = False
             self._is_outdated = True
         return url
+
+    def _cross_off(self) -> None:
+        """Note what has been paid to other foragers."""
+        paid = np.unpackbits(
+            self.world.paid, count=len(self._pays), bitorder="little"
+        ).view(np.bool_)
+        if np.any(self._pays & paid):
+            self._pays &= ~paid
+            self._is_outdated = True
+        # One that does not pay any more is at least a link away from one that does.
+        while self._heap[0][0] == 0 and not self._pays[self._heap[0][-1]]:
+            _, value, number, url = heappop(self._heap)
+            heappush(self._heap, (1, value, number, url))
+
+    def divide(self, rng: np.random.Generator) -> NearestReward:
+        """Return a child, whose forager has the same frontier."""
+        child = copy.copy(self)
+        child._heap = self._heap.copy()
+        child._pays = self._pays.copy()
+        child._distance = self._distance.copy()
+        return child
 
     def _entry(self, url: int, number: int) -> tuple[int, float, int, int]:
         return int(self._distance[url]), -float(self._value[url]), number, url
@@ -107,7 +132,6 @@ class MostNovel(Agent):
     """The oracle of News."""
 
     world: World
-    forager: int = 0
 
     privileged = True
 
@@ -125,7 +149,7 @@ class MostNovel(Agent):
         best = most_novel(
             world.trace_address,
             world.address,
-            world.foragers[self.forager].address,
+            world.foragers[info["known"].forager].address,
             choices,
             self._seen,
             self._shown,
@@ -133,6 +157,10 @@ class MostNovel(Agent):
         )
         self._looks += len(choices)
         return int(choices[best])
+
+    def divide(self, rng: np.random.Generator) -> MostNovel:
+        """Return another one; it has no memory."""
+        return MostNovel(self.world)
 
 
 def in_links(
@@ -156,9 +184,7 @@ def in_links(
     return start, source[np.argsort(target, kind="stable")]
 
 
-# The package's own decorator keeps compiled code under a checksum of the package's
-# files only; these are compiled in each process, which takes about a second.
-compiled = numba.njit(nogil=True)
+# --- kernels
 
 
 @compiled
@@ -257,9 +283,8 @@ def count_novel(T, W, shown, fetches):
     return count
 
 
-def make(env: gym.Env[Any, Any], seed: int) -> Agent:
+def make(env: Any, seed: int) -> Agent:
     """Make the agent for the environment's kind, with the world in its hands."""
-    inner = forage_env(env)
-    if inner.kind == "news":
-        return MostNovel(inner.world)
-    return NearestReward(inner.world)
+    world = world_of(env)
+    is_news = world.rules.kind == "news"
+    return MostNovel(world) if is_news else NearestReward(world)

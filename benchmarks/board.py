@@ -1,6 +1,6 @@
 """What a leaderboard says, as plain data: the tables, the page and the tests read it.
 
-`benchmarks.standings.make_board` makes it from rows; it can be written as JSON. Scores
+`benchmarks.assemble.make_board` makes it from rows; it can be written as JSON. Scores
 are scaled from the random walk (0) to the oracle (1) for each task and seed. Every
 interval is a 95 % bootstrap interval. None stands where there is no figure, such as a
 score on a task without a scale.

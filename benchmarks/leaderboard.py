@@ -1,25 +1,36 @@
 """Who finds more, sooner, for fewer fetches: all baselines on all tasks, ranked.
 
 Every run is kept as a row on disk as soon as it ends, so starting again continues.
-Scores are scaled for each seed from the random walk (0) to the oracle (1).
+Scores are scaled for each task and seed from the random walk (0) to the oracle (1).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 import baselines
+from benchmarks.assemble import ORACLE, RANDOM, make_board
+from benchmarks.board import Board
+from benchmarks.live import clock
+from benchmarks.publish import publish, read_published
 from benchmarks.runs import Job, agent_name, checksum
-from benchmarks.standings import ORACLE, RANDOM, rank, report, show
-from benchmarks.tasks import QUICK, TASKS, Task
-from benchmarks.work import make_missing, one_thread, write_whole
-from gym_webforage import load_trace
+from benchmarks.standings import failed_lines, report, show
+from benchmarks.tasks import QUICK, TASKS, Task, chosen, tasks_on
+from benchmarks.work import Runner, make_missing, one_thread, run, write_whole
+from gym_webforage import TraceError, TraceNotFoundError, load_trace
+
+SEEDS, FULL_SEEDS = 3, 10
+USUAL_SECONDS = 0.4  # of a run whose like was never made
+REPLAYED = 300  # steps of an episode on the page
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,23 +38,45 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.leaderboard",
         description="Run the baselines on the tasks and rank them. Finished runs are "
-        "kept, so starting again continues; failed ones are tried again.",
+        "kept, so starting again continues; failed ones are tried again. "
+        "`python -m benchmarks.leaderboard verify` makes some runs anew and compares.",
         epilog="Exit code: 0, or 1 if a run failed, 130 after Ctrl-C.",
     )
     made.add_argument(
-        "--seeds", type=positive, default=10, metavar="N", help="seeds a task (10)"
+        "--full",
+        action="store_true",
+        help=f"all tasks, {FULL_SEEDS} seeds: the one that is published",
+    )
+    made.add_argument(
+        "--quick",
+        action="store_true",
+        help="small traces and budgets, to see whether an agent runs",
+    )
+    made.add_argument(
+        "--seeds",
+        type=positive,
+        metavar="N",
+        help=f"seeds a task ({SEEDS}; full: {FULL_SEEDS})",
     )
     made.add_argument(
         "--tasks",
         nargs="+",
         metavar="TASK",
-        help=f"only these: {', '.join(task.id for task in TASKS)}",
+        help=f"only these tasks or groups: {', '.join(task.id for task in TASKS)}",
+    )
+    made.add_argument(
+        "--traces",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="also on these traces, in all kinds of tasks that they hold something for",
     )
     made.add_argument(
         "--agents",
         nargs="+",
         metavar="NAME",
         help=f"only these of the baselines: {', '.join(baselines.names())}; "
+        "or of a kind: news, topic, spider; "
         f"{RANDOM} and {ORACLE} always run, for the scale",
     )
     made.add_argument(
@@ -55,16 +88,16 @@ def parser() -> argparse.ArgumentParser:
         "a baseline with settings (linear_td:alpha=0.2); may be given again",
     )
     made.add_argument(
-        "--quick",
-        action="store_true",
-        help="small traces and budgets, to see whether an agent runs",
-    )
-    made.add_argument(
         "--workers",
         type=positive,
         default=min(2, os.cpu_count() or 1),
         metavar="N",
         help="processes (2)",
+    )
+    made.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="make the runs on a Ray cluster instead (auto, or HOST:PORT)",
     )
     made.add_argument(
         "--out",
@@ -74,10 +107,12 @@ def parser() -> argparse.ArgumentParser:
         help="where rows and report go (runs/leaderboard)",
     )
     made.add_argument(
-        "--logdir",
-        default="",
-        metavar="DIR",
-        help="also log the runs that are made for TensorBoard, below DIR",
+        "--logdir", type=Path, metavar="DIR", help="also log for TensorBoard, below DIR"
+    )
+    made.add_argument(
+        "--publish",
+        action="store_true",
+        help="also write benchmarks/LEADERBOARD.md, its rows and the README's table",
     )
     made.add_argument(
         "--fresh", action="store_true", help="make all runs anew, finished or not"
@@ -92,19 +127,92 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def plan(
-    tasks: Sequence[Task], agents: Sequence[str], seeds: int, logdir: str = ""
-) -> list[Job]:
-    """Return all runs; this loads the traces, and makes those that are not there."""
-    digests = {task.trace: load_trace(task.trace).digest for task in tasks}
-    codes = {agent: checksum(agent) for agent in agents}
-    return [
-        Job(task, agent, seed, digests[task.trace], codes[agent], logdir)
-        for task in tasks
-        for seed in range(seeds)
-        for agent in agents
-        if task.kind in kinds(agent)
-    ]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    if typed[:1] == ["verify"]:
+        from benchmarks.verify import main as verify
+
+        return verify(typed[1:])
+    described = parser()
+    given = described.parse_args(typed)
+    one_thread()
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    try:
+        tasks = pick_tasks(given)
+        agents = pick_agents(given)
+    except (LookupError, TypeError, TraceError, TraceNotFoundError) as error:
+        described.error(str(error))
+    runner: Runner | None = None
+    if given.ray:
+        from benchmarks.ray_work import on_cluster
+
+        runner = on_cluster(given.ray)
+    seeds = given.seeds or (FULL_SEEDS if given.full else SEEDS)
+    # Places on this machine are nobody's business, and change no figure.
+    command = "python -m benchmarks.leaderboard " + " ".join(_public(typed))
+    return compete(
+        tasks,
+        agents,
+        seeds=seeds,
+        workers=given.workers,
+        out=given.out,
+        fresh=given.fresh,
+        console=console,
+        command=command.strip(),
+        logdir=given.logdir,
+        runner=runner,
+        is_published=given.publish,
+    )
+
+
+def _public(typed: Sequence[str]) -> list[str]:
+    """Return a command line without what only says where files go, or how fast."""
+    kept, skip = [], False
+    for word in typed:
+        if word in ("--out", "--logdir", "--workers", "--ray"):
+            skip = True
+        elif word in ("--fresh", "--publish"):
+            pass
+        elif skip:
+            skip = False
+        else:
+            kept.append(Path(word).name if os.sep in word else word)
+    return kept
+
+
+def pick_tasks(given: argparse.Namespace) -> list[Task]:
+    """Return the tasks that the command line asks for."""
+    tasks = list(QUICK if given.quick else TASKS)
+    own = [task for trace in given.traces for task in tasks_on(trace)]
+    for trace in given.traces:
+        if not any(task.trace_name == Path(trace).name for task in own):
+            raise LookupError(
+                f"the trace {trace} has nothing to rank by: no page in several "
+                "versions, no labels, no targets"
+            )
+    if given.tasks:
+        return chosen([*tasks, *own], given.tasks)
+    if not given.full and not given.quick:
+        tasks = [task for task in tasks if task.core]
+    return [*tasks, *own]
+
+
+def pick_agents(given: argparse.Namespace) -> list[str]:
+    """Return the agents that the command line asks for, and the ends of the scale."""
+    named: list[str] = []
+    for name in given.agents or baselines.names():
+        if name in ("news", "topic", "spider"):
+            named += [own for own in baselines.names() if name in kinds(own)]
+        else:
+            named.append(name)
+    agents = list(dict.fromkeys([*named, RANDOM, ORACLE, *given.agent]))
+    for agent in agents:
+        (baselines.load if ":" in agent else baselines.find)(agent)
+    names = [agent_name(agent) for agent in agents]
+    if len(set(names)) < len(names):
+        raise LookupError(f"two agents have the same name: {', '.join(names)}")
+    return agents
 
 
 def kinds(agent: str) -> tuple[str, ...]:
@@ -115,50 +223,44 @@ def kinds(agent: str) -> tuple[str, ...]:
         return ("news", "topic", "spider")
 
 
+def plan(
+    tasks: Sequence[Task], agents: Sequence[str], seeds: int, command: str = ""
+) -> list[Job]:
+    """Return all runs; this loads the traces, and makes those that are not there."""
+    digests = {task.trace: load_trace(task.trace).digest for task in tasks}
+    codes = {agent: checksum(agent) for agent in agents}
+    suited = {agent: kinds(agent) for agent in agents}
+    return [
+        Job(task, agent, seed, digests[task.trace], codes[agent], command)
+        for seed in range(seeds)
+        for task in tasks
+        for agent in agents
+        if task.kind in suited[agent]
+    ]
+
+
 def warm_up(tasks: Sequence[Task]) -> None:
     """Compile the kernels here, once, and not in every worker at the same time."""
-    for task in {task.env: task for task in tasks}.values():
-        env = task.make()
-        _, info = env.reset(seed=0)
-        env.step(int(info["action_set"][0]))
+    small = {task.group: task for task in QUICK}
+    for kind in {task.kind for task in tasks}:
+        for agent in (RANDOM, ORACLE):
+            # What fails here will fail again, and be reported then.
+            with suppress(Exception):
+                run(Job(small[kind], agent, 0, "", ""), Path())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code."""
-    described = parser()
-    given = described.parse_args(arguments)
-    tasks = QUICK if given.quick else TASKS
-    if given.tasks:
-        names = [task.id for task in tasks]
-        for name in given.tasks:
-            if name not in names and f"quick-{name}" not in names:
-                described.error(f"there is no task {name!r}: {', '.join(names)}")
-        tasks = tuple(
-            task
-            for task in tasks
-            if {task.id, task.id.removeprefix("quick-")} & set(given.tasks)
-        )
-    agents = [*(given.agents or baselines.names()), RANDOM, ORACLE, *given.agent]
-    agents = list(dict.fromkeys(agents))
-    for agent in agents:
-        try:
-            (baselines.load if ":" in agent else baselines.find)(agent)
-        except (LookupError, TypeError) as error:
-            described.error(str(error))
-    names = [agent_name(agent) for agent in agents]
-    if len(set(names)) < len(names):
-        described.error(f"two agents have the same name: {', '.join(names)}")
-    one_thread()
-    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
-    return compete(
-        tasks,
-        agents,
-        seeds=given.seeds,
-        workers=given.workers,
-        out=given.out,
-        fresh=given.fresh,
-        console=console,
-        logdir=given.logdir,
+def foretell(jobs: Sequence[Job], workers: int) -> str:
+    """Say how long it will take, by the time that such runs took before."""
+    known: dict[tuple[str, str], float] = {}
+    for row in read_published():
+        name = row["task"]["id"], row["agent"]
+        known[name] = max(known.get(name, 0.0), row["timing"]["cpu_seconds"])
+    seconds = sum(
+        known.get((job.task.id, agent_name(job.agent)), USUAL_SECONDS) for job in jobs
+    )
+    return (
+        f"{len(jobs):,} runs to make, about {clock(seconds / workers)} with {workers} "
+        f"worker{'s' if workers > 1 else ''} on cores of their own"
     )
 
 
@@ -171,35 +273,68 @@ def compete(
     out: Path,
     fresh: bool,
     console: Console,
-    logdir: str = "",
+    command: str = "",
+    logdir: Path | None = None,
+    runner: Runner | None = None,
+    is_published: bool = False,
 ) -> int:
     """Make the runs that are missing, print and write the leaderboard."""
     folder = out / "rows"
     console.print("Preparing the traces (the first time takes some seconds) ...")
-    found = make_missing(
-        plan(tasks, agents, seeds, logdir),
+    rows = make_missing(
+        plan(tasks, agents, seeds, command),
         folder,
         workers=workers,
         fresh=fresh,
         console=console,
         prepare=lambda: warm_up(tasks),
+        runner=runner,
+        foretell=lambda jobs: foretell(jobs, workers),
     )
-    if found is None:
+    if rows is None:
         return 130
-    by_task = {
-        task: rank([row for row in found if row["task"]["id"] == task.id])
-        for task in tasks
-    }
-    show(console, by_task)
-    file = out / "leaderboard.md"
-    write_whole(file, report(by_task, found))
-    failed = [row for row in found if row["status"] != "done"]
-    for row in failed:
-        reason = row["traceback"].rstrip().rpartition("\n")[-1]
-        run = f"{row['task']['id']}, {row['agent']}, seed {row['seed']}"
-        console.print(f"failed: {run}: {reason}", markup=False, soft_wrap=True)
-    console.print(f"The report is {file}, its rows are in {folder}", soft_wrap=True)
-    return 1 if failed else 0
+    board = make_board(rows, command=command)
+    show(console, board)
+    write_whole(out / "board.json", json.dumps(board))
+    write_whole(out / "leaderboard.md", report(board))
+    page = write_page(out, board, tasks, console)
+    if logdir is not None:
+        from benchmarks.tensorboard_log import log_board
+
+        log_board(logdir, board)
+        console.print(f"TensorBoard's files are in {logdir}", soft_wrap=True)
+    if is_published:
+        for file in publish(rows):
+            console.print(f"Written: {file}", soft_wrap=True)
+    for line in failed_lines(board):
+        console.print(line, markup=False, soft_wrap=True)
+    also = f" and {page}" if page else ""
+    console.print(
+        f"The report is {out / 'leaderboard.md'}{also}, its rows are in {folder}",
+        soft_wrap=True,
+    )
+    return 1 if board["failures"] else 0
+
+
+def write_page(
+    out: Path, board: Board, tasks: Sequence[Task], console: Console
+) -> Path | None:
+    """Write the page, with a replay of a good run of every group."""
+    from benchmarks.page import render
+    from benchmarks.page.replay import record
+
+    console.print("Recording a crawl of each group for the page ...")
+    replays: list[dict[str, Any]] = []
+    for group in board["groups"]:
+        task = next(task for task in tasks if task.group == group["id"])
+        best = [s["agent"] for s in group["standings"] if not s["privileged"]]
+        # The best that runs; one that fails has a traceback in the report already.
+        for agent in [name for name in best if name in baselines.names()][:1]:
+            with suppress(Exception):
+                replays.append(record(task, agent, 0, REPLAYED))
+    file = out / "leaderboard.html"
+    write_whole(file, render({**board, "replays": replays}))
+    return file
 
 
 if __name__ == "__main__":

@@ -1,188 +1,139 @@
-"""The leaderboard's figures and tables, made from rows."""
+"""The leaderboard's tables, made from the board: for the terminal and in Markdown."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from scipy import stats
 
-import baselines
-import gym_webforage
-from benchmarks.tasks import Task
-from benchmarks.work import Row
+from benchmarks.board import Board, Group, GroupStanding, TaskBoard, TaskStanding
+from benchmarks.runs import commit
 
-RANDOM, ORACLE = "random_walk", "oracle"  # the ends of the scale
+__all__ = ["commit", "group_table", "markdown", "report", "show", "task_table"]
+
 NONE = "-"
-WIDE = 104  # columns of a terminal that shows the whole table
+Cells = list[list[str]]
 
+LEGEND = """\
+- rank: the best place that the interval allows, and the last; equal where intervals
+  overlap. Those that look into the trace (*) or miss a task of the group have none.
+- score: what was found, scaled for each task and seed from the random walk (0) to the
+  oracle (1); the interquartile mean over tasks and seeds, and its 95 % interval
+  (stratified bootstrap over seeds). The oracle is greedy: more than 1 is possible.
+- area: the same of the area under the curve of finds against the budget, so that who
+  finds the same sooner has more.
+- beats next: how probably it finds more than the agent in the next line, on the same
+  task and seed.
+- steps: environment steps of a run. CPU s: of a whole run, making and training the
+  agent included. Both are medians.
+- sees: what it had beside the links and texts of the crawl: the trace itself, fetches
+  or data before the crawl (pre-training), a window of so many slots on the action set;
+  "online" takes in what each step brings.
+- failed: a run that failed counts as one that found nothing."""
 
-# --- figures
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What an agent achieved on a task, over its seeds."""
-
-    agent: str
-    rows: list[Row]  # by seed, the failed ones included
-    scores: list[float]  # of the seeds that have one
-
-    @property
-    def done(self) -> list[Row]:
-        """The rows of runs that did not fail."""
-        return [row for row in self.rows if row["status"] == "done"]
-
-    @property
-    def failed(self) -> int:
-        """How many runs failed."""
-        return len(self.rows) - len(self.done)
-
-    @property
-    def score(self) -> float | None:
-        """The mean score; an agent that failed on any seed has none."""
-        whole = self.scores and not self.failed
-        return float(np.mean(self.scores)) if whole else None
-
-    def figures(self, name: str) -> list[float]:
-        """Return one figure of all runs that did not fail."""
-        return [row["result"][name] for row in self.done]
-
-
-def rank(rows: Sequence[Row]) -> list[Standing]:
-    """Return the agents of one task, the best first, those without a score last."""
-    found = {
-        (row["agent"], row["seed"]): row["result"]["found"]
-        for row in rows
-        if row["status"] == "done"
-    }
-
-    def score(agent: str, seed: int) -> float | None:
-        own, low, high = (found.get((x, seed)) for x in (agent, RANDOM, ORACLE))
-        if own is None or low is None or high is None or low == high:
-            return None
-        return (own - low) / (high - low)
-
-    standings = []
-    for agent in dict.fromkeys(row["agent"] for row in rows):
-        own = sorted((r for r in rows if r["agent"] == agent), key=lambda r: r["seed"])
-        scores = [score(agent, row["seed"]) for row in own]
-        standings.append(Standing(agent, own, [x for x in scores if x is not None]))
-
-    def order(standing: Standing) -> tuple[bool, float, float, str]:
-        number = standing.score
-        found = float(np.mean(standing.figures("found") or [0]))
-        return number is None, -(number or 0.0), -found, standing.agent
-
-    return sorted(standings, key=order)
-
-
-def interval(values: Sequence[float]) -> float | None:
-    """Return half the width of the mean's 95 % interval (Student's t)."""
-    count = len(values)
-    if count < 2:
-        return None
-    error = np.std(values, ddof=1) / np.sqrt(count)
-    return float(stats.t.ppf(0.975, count - 1) * error)
+TASK_LEGEND = """\
+found: pages that count, within the budget, mean over the seeds with its 95 % interval;
+at 25 % and at 50 %: by so much of the budget; area: mean over the whole budget of what
+was found so far; fetches: of a run."""
 
 
 # --- tables
 
 
-Cells = list[list[str]]
-
-
-def task_table(standings: Sequence[Standing]) -> Cells:
-    """Return one task's table, its head first."""
-    columns: dict[str, Callable[[Standing], str]] = {
-        "agent": _agent,
-        "found (min-max)": lambda s: _spread(s.figures("found")),
-        "area": lambda s: _mean(s.figures("area"), 1),
-        "score ± 95 %": _score,
-        "min-max": _range,
-        "fetches": lambda s: _mean(s.figures("fetches")),
-    }
-    if any(row["training_fetches"] for s in standings for row in s.done):
-        columns["before"] = lambda s: _mean([r["training_fetches"] for r in s.done])
-    if any(row["result"]["summary"]["illegal"] for s in standings for row in s.done):
-        columns["illegal"] = lambda s: _mean(
-            [row["result"]["summary"]["illegal"] for row in s.done], 1
-        )
-    columns["CPU s"] = lambda s: _mean(
-        [row["timing"]["cpu_seconds"] for row in s.done], 1
-    )
-    body = [[make(standing) for make in columns.values()] for standing in standings]
-    return [list(columns), *body]
-
-
-def total_table(by_task: dict[Task, list[Standing]]) -> Cells:
-    """Return the mean score over all tasks, the best first."""
-    scores: dict[str, list[float | None]] = {}
-    for standings in by_task.values():
-        for standing in standings:
-            scores.setdefault(standing.agent, []).append(standing.score)
-    means = {
-        agent: float(np.mean([x for x in own if x is not None]))
-        for agent, own in scores.items()
-        if None not in own
-    }
-    ranked = sorted(scores, key=lambda agent: (-means.get(agent, -np.inf), agent))
+def group_table(board: Board, group: Group) -> Cells:
+    """Return the ranking of a group, its head first."""
+    head = ["agent", "rank", "score", "95 %", "area"]
+    tasks = group["tasks"] if len(group["tasks"]) > 1 else []
+    titles = [*head, *tasks, "beats next", "steps", "CPU s", "sees", "failed"]
     body = []
-    for agent in ranked:
-        mean = f"{means[agent]:.3f}" if agent in means else NONE
-        each = [NONE if x is None else f"{x:.3f}" for x in scores[agent]]
-        body.append([agent, mean, *each])
-    return [["agent", "mean score", *(task.id for task in by_task)], *body]
+    for standing in group["standings"]:
+        cells = [standing["per_task"].get(task) for task in tasks]
+        body.append(
+            [
+                _agent(standing["agent"], standing["privileged"]),
+                _rank(standing),
+                _number(standing["score"]),
+                _interval(standing["low"], standing["high"]),
+                _number(standing["area_score"]),
+                *[_number(cell["score"] if cell else None) for cell in cells],
+                _beats_next(board, group, standing["agent"]),
+                f"{standing['steps']:,.0f}",
+                f"{standing['cpu_seconds']:.2f}",
+                standing["sees"],
+                _failed(standing["failed"], standing["runs"]),
+            ]
+        )
+    return _without_empty([titles, *body], "failed")
 
 
-def _agent(standing: Standing) -> str:
-    sees_all = any(row["privileged"] for row in standing.done)
-    return f"{standing.agent} *" if sees_all else standing.agent
+def task_table(task: TaskBoard) -> Cells:
+    """Return one task's table, its head first."""
+    titles = ["agent", "rank", "found", "95 %", "at 25 %", "at 50 %", "area", "score"]
+    titles += ["95 % of score", "fetches", "CPU s", "illegal", "failed"]
+    body = [
+        [
+            _agent(standing["agent"], standing["sees"]["privileged"]),
+            _rank(standing),
+            f"{standing['found_mean']:,.1f}",
+            _interval(standing["found_low"], standing["found_high"], 0),
+            f"{standing['found_at']['25 %']:,.1f}",
+            f"{standing['found_at']['50 %']:,.1f}",
+            f"{standing['area']:,.1f}",
+            _number(standing["score"]),
+            _interval(standing["low"], standing["high"]),
+            f"{standing['fetches']:,.0f}",
+            f"{standing['cpu_seconds']:.2f}",
+            f"{standing['illegal']:.1f}" if standing["illegal"] else "",
+            _failed(standing["failed"], standing["runs"]),
+        ]
+        for standing in task["standings"]
+    ]
+    return _without_empty(_without_empty([titles, *body], "failed"), "illegal")
 
 
-def _mean(values: Sequence[float], digits: int = 0) -> str:
-    return f"{np.mean(values):,.{digits}f}" if values else NONE
+def _without_empty(cells: Cells, title: str) -> Cells:
+    at = cells[0].index(title)
+    if any(line[at] for line in cells[1:]):
+        return cells
+    return [line[:at] + line[at + 1 :] for line in cells]
 
 
-def _spread(values: Sequence[float]) -> str:
-    if not values:
+def _agent(name: str, privileged: bool) -> str:
+    return f"{name} *" if privileged else name
+
+
+def _rank(standing: GroupStanding | TaskStanding) -> str:
+    rank, last = standing["rank"], standing["rank_last"]
+    if rank is None:
         return NONE
-    return f"{np.mean(values):,.1f} ({min(values):,.0f}-{max(values):,.0f})"
+    return f"{rank}" if rank == last else f"{rank}-{last}"
 
 
-def _score(standing: Standing) -> str:
-    if standing.failed:
-        return f"failed ({standing.failed} of {len(standing.rows)})"
-    if standing.score is None:
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3f}"
+
+
+def _interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    if low is None or high is None:
         return NONE
-    half = interval(standing.scores)
-    if half is None or standing.agent in (RANDOM, ORACLE):  # the ends of the scale
-        return f"{standing.score:.3f}"
-    return f"{standing.score:.3f} ± {half:.3f}"
+    return f"{low:,.{digits}f} to {high:,.{digits}f}"
 
 
-def _range(standing: Standing) -> str:
-    if standing.score is None:
+def _failed(failed: int, runs: int) -> str:
+    return f"{failed} of {runs}" if failed else ""
+
+
+def _beats_next(board: Board, group: Group, agent: str) -> str:
+    found = board["improvement"][group["id"]]
+    at = found["agents"].index(agent)
+    if at + 1 >= len(found["agents"]) or found["mean"][at][at + 1] is None:
         return NONE
-    return f"{min(standing.scores):.3f} to {max(standing.scores):.3f}"
+    return f"{found['mean'][at][at + 1]:.2f}"
 
 
-LEGEND = """\
-found: pages that count, within the budget, mean over the seeds. area: mean of what was
-found so far over the whole budget, so sooner is more. score: found, scaled for each
-seed from the random walk (0) to the oracle (1); the oracle is greedy, so more than 1 is
-possible. CPU s: of a whole run, compiling included. *: looks into the trace."""
-
-
-def title(task: Task) -> str:
-    """Say what a task is."""
-    unit = " fetches" if isinstance(task.budget, int) else ""
-    return f"{task.id}: {task.finds} in {task.budget}{unit} on {task.trace}"
+# --- Markdown
 
 
 def markdown(cells: Cells) -> str:
@@ -191,60 +142,107 @@ def markdown(cells: Cells) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def report(by_task: dict[Task, list[Standing]], rows: Sequence[Row]) -> str:
+def heading(task: TaskBoard) -> str:
+    """Name a task and say what it is."""
+    return f"{task['id']}: {task['title']}"
+
+
+def scale_note(task: TaskBoard) -> str:
+    """Say how many seeds have a scale, if not all."""
+    if task["scaled_seeds"] == task["seeds"]:
+        return ""
+    return (
+        f"{task['scaled_seeds']} of {task['seeds']} seeds have a scale: on the others "
+        "the oracle does not find clearly more than a random walk."
+    )
+
+
+def report(board: Board) -> str:
     """Write the whole leaderboard in Markdown."""
-    seeds = len({row["seed"] for row in rows})
+    made = board["made"]
+    libraries = ", ".join(f"{k} {v}" for k, v in made["versions"].items())
     parts = [
         "# Leaderboard",
-        f"gym_webforage {gym_webforage.__version__}, {commit()}; seeds 0 to "
-        f"{seeds - 1}, split `test`.",
+        f"gym_webforage {made['version']}, {made['commit']}; {made['rows']:,} runs, "
+        f"{made['seeds']} seeds, split `test`. {libraries}. Made by "
+        f"`{made['command']}`.",
         LEGEND,
     ]
-    for task, standings in by_task.items():
-        parts += [f"## {title(task)}", markdown(task_table(standings))]
-    if len(by_task) > 1:
-        parts += ["## All tasks", markdown(total_table(by_task))]
-    failed = [row for row in rows if row["status"] == "failed"]
-    if failed:
-        parts.append("## Failed runs")
-    for row in failed:
-        name = f"{row['task']['id']}, {row['agent']}, seed {row['seed']}"
-        parts.append(f"**{name}**\n\n```\n{row['traceback'].rstrip()}\n```")
-    return "\n\n".join(parts) + "\n"
+    for group in board["groups"]:
+        parts += [f"## {group['title']}", markdown(group_table(board, group))]
+    parts += ["# Tasks", TASK_LEGEND]
+    for task in board["tasks"]:
+        parts += [f"## {heading(task)}", scale_note(task), markdown(task_table(task))]
+    if board["failures"]:
+        parts.append("# Failed runs")
+    for failure in board["failures"]:
+        name = f"{failure['task']}, {failure['agent']}, seed {failure['seed']}"
+        parts.append(f"**{name}**\n\n```\n{failure['traceback'].rstrip()}\n```")
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def commit() -> str:
-    """Name the checkout's commit."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        found = subprocess.run(
-            command, cwd=baselines.FOLDER, capture_output=True, text=True, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "commit unknown"
-    name = found.stdout.strip()
-    return f"commit {name}" if name and not found.returncode else "commit unknown"
+def summary_table(board: Board) -> Cells:
+    """Return one line an agent: its score and rank in every group."""
+    groups = board["groups"]
+    places = [{s["agent"]: s for s in group["standings"]} for group in groups]
+    agents = dict.fromkeys(agent for own in places for agent in own)
+    body = []
+    for agent in agents:
+        line = [
+            _agent(agent, any(agent in p and p[agent]["privileged"] for p in places))
+        ]
+        for own in places:
+            standing = own.get(agent)
+            if standing is None or standing["score"] is None:
+                line.append("")
+            else:
+                rank = _rank(standing)
+                place = f" ({rank})" if rank != NONE else ""
+                line.append(f"{standing['score']:.2f}{place}")
+        body.append(line)
+
+    def best(line: list[str]) -> float:
+        found = [float(cell.split()[0]) for cell in line[1:] if cell]
+        return -max(found, default=-9.0)
+
+    body.sort(key=lambda line: (best(line), line[0]))
+    return [["agent", *(group["id"] for group in groups)], *body]
 
 
-def show(console: Console, by_task: dict[Task, list[Standing]]) -> None:
-    """Print the tables."""
-    tables = {title(task): task_table(found) for task, found in by_task.items()}
-    if len(by_task) > 1:
-        tables["all tasks"] = total_table(by_task)
-    for name, cells in tables.items():
-        table = Table(
-            title=name, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-        )
-        if console.width < WIDE:  # the report has all columns
-            kept = [i for i, head in enumerate(cells[0]) if head != "min-max"]
-            cells = [[line[i] for i in kept] for line in cells]
-        for i, head in enumerate(cells[0]):
-            # A narrow terminal may break cells between words; names stay whole.
-            texts = [line[i] for line in cells]
-            pieces = texts if i == 0 else [word for x in texts for word in x.split()]
-            width = max(map(len, pieces))
-            table.add_column(head, justify="right" if i else "left", min_width=width)
-        for line in cells[1:]:
-            table.add_row(*line)
-        console.print(table)
-    console.print(LEGEND, soft_wrap=True)
+# --- the terminal
+
+
+def show(console: Console, board: Board) -> None:
+    """Print the rankings; the report has a table for each task as well."""
+    for group in board["groups"]:
+        _print(console, group["title"], group_table(board, group))
+    console.print(LEGEND, soft_wrap=True, markup=False)
+
+
+def _print(console: Console, title: str, cells: Cells) -> None:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    kept = list(range(len(cells[0])))
+    # A narrow terminal shows what matters most; the report has all columns.
+    for extra in ("steps", "CPU s", "beats next", "area", "sees"):
+        wide = sum(max(len(line[i]) for line in cells) + 2 for i in kept)
+        if wide > console.width and extra in cells[0]:
+            kept.remove(cells[0].index(extra))
+    for i in kept:
+        width = max(len(line[i]) for line in cells[1:]) if len(cells) > 1 else 0
+        justify = "right" if 0 < i and cells[0][i] != "sees" else "left"
+        table.add_column(cells[0][i], justify=justify, min_width=width)
+    for line in cells[1:]:
+        table.add_row(*(line[i] for i in kept))
+    console.print(table)
+
+
+def failed_lines(board: Board) -> Sequence[str]:
+    """Return a line for each failed run."""
+    lines = []
+    for failure in board["failures"]:
+        reason = failure["traceback"].rstrip().rpartition("\n")[-1]
+        run = f"{failure['task']}, {failure['agent']}, seed {failure['seed']}"
+        lines.append(f"failed: {run}: {reason}")
+    return lines

@@ -8,12 +8,15 @@ so that the *wall* axis shows the dates of the recording.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import baselines
+from benchmarks.board import Board
 from benchmarks.reproduce.course import Array, course
 from benchmarks.reproduce.ground import territory
 from gym_webforage.trace import Trace
@@ -94,6 +97,49 @@ def log_series(
             walltime=float(seconds[-1]),
             dataformats="HWC",
         )
+
+
+def log_board(logdir: Path | str, board: Board) -> None:
+    """Log a leaderboard: a run for each task and agent, with its line of HParams.
+
+    The steps are hundredths of the budget. What was logged there before is replaced.
+    """
+    from torch.utils.tensorboard.summary import hparams
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    for task in board["tasks"]:
+        for standing in task["standings"]:
+            name = re.sub(r"[^\w.=-]+", "-", standing["agent"])
+            place = Path(logdir) / task["id"] / name
+            for old in place.glob("events.out.tfevents.*"):
+                old.unlink()
+            settings: dict[str, bool | int | float | str] = {
+                "agent": standing["agent"],
+                "task": task["id"],
+                "kind": task["kind"],
+                "trace": task["trace"],
+                "fleet": task["fleet"] or "one crawler",
+                "privileged": standing["sees"]["privileged"],
+                "trains": standing["sees"]["trains"],
+                **baselines.split(standing["agent"])[1],
+            }
+            figures: dict[str, float] = {
+                "result/found": standing["found_mean"],
+                "result/area": standing["area"],
+                "result/cpu_seconds": standing["cpu_seconds"],
+                "result/failed": float(standing["failed"]),
+            }
+            if standing["score"] is not None:
+                figures["result/score"] = standing["score"]
+            with SummaryWriter(str(place)) as writer:
+                curve = standing["curve"]
+                for line in ("mean", "low", "high"):
+                    for share, value in zip(curve["x"], curve[line], strict=True):
+                        writer.add_scalar(f"found/{line}", value, round(100 * share))
+                for tag, value in figures.items():
+                    writer.add_scalar(tag, value, 100)
+                for part in hparams(settings, figures):
+                    writer.file_writer.add_summary(part)  # type: ignore[union-attr]
 
 
 class _Run:

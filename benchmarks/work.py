@@ -14,15 +14,17 @@ import signal
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from benchmarks.live import watching
 
 Row = dict[str, Any]
 
@@ -119,7 +121,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 def write_row(job: Work, folder: Path, row: Row) -> None:
     """Keep a row."""
-    write_whole(job.file(folder), json.dumps(row, indent=1) + "\n")
+    write_whole(job.file(folder), json.dumps(row) + "\n")
 
 
 def read_row(job: Work, folder: Path) -> Row | None:
@@ -131,7 +133,30 @@ def read_row(job: Work, folder: Path) -> Row | None:
     return row if isinstance(row, dict) and "status" in row else None
 
 
+def brief(job: Work, row: Row) -> Row:
+    """Return what is told of a row at once; the rest is on disk."""
+    failed = row["status"] == "failed"
+    outcome = "failed" if failed else job.outcome(row)
+    return {"status": row["status"], "outcome": outcome, "timing": row["timing"]}
+
+
 # --- worker processes
+
+
+class Watch(Protocol):
+    """Is told how the runs go on."""
+
+    def begin(self, job: Any) -> None:
+        """Note that a run is under way."""
+
+    def end(self, job: Any, told: Row) -> None:
+        """Note that a run ended; ``told`` is what `brief` says of its row."""
+
+
+Runner = Callable[[Sequence[Any], Path, Watch], None]
+"""Makes runs and writes their rows."""
+
+AHEAD = 2  # runs that a worker has at hand, so that it never waits for the next
 
 
 def one_thread() -> None:
@@ -143,104 +168,130 @@ def one_thread() -> None:
         os.environ[f"{library}_NUM_THREADS"] = "1"
 
 
-def run_all(
-    jobs: Iterable[AnyWork],
-    folder: Path,
-    workers: int,
-    done: Callable[[AnyWork, Row], None],
-) -> None:
-    """Make all runs in worker processes; call ``done`` as each row is written.
+@dataclass
+class _Worker:
+    """A process, the line to it, and the runs that were given to it."""
 
-    A worker that dies costs the run that it was at, which counts as failed.
+    process: BaseProcess
+    line: Connection
+    jobs: deque[Any] = field(default_factory=deque)  # the first is under way
+
+
+def in_processes(workers: int) -> Runner:
+    """Return a runner with so many worker processes on this machine."""
+
+    def run_all(jobs: Iterable[AnyWork], folder: Path, watch: Watch) -> None:
+        _Pool(jobs, folder, workers, watch).run()
+
+    return run_all
+
+
+class _Pool:
+    """Worker processes, each with a few runs at hand.
+
+    One that dies costs the run that it was at, which counts as failed; the runs that
+    waited for it go to others.
     """
-    context = multiprocessing.get_context("spawn")
-    waiting = deque(jobs)
-    busy: dict[Connection, tuple[BaseProcess, AnyWork]] = {}
 
-    def hire() -> None:
-        here, there = context.Pipe()
-        process = context.Process(target=_work, args=(there, str(folder)))
+    def __init__(
+        self, jobs: Iterable[Any], folder: Path, workers: int, watch: Watch
+    ) -> None:
+        self.waiting = deque(jobs)
+        self.folder = folder
+        self.watch = watch
+        self.workers: list[_Worker] = []
+        self.number = min(workers, len(self.waiting))
+        methods = multiprocessing.get_all_start_methods()
+        # Workers are forked off a process that has imported all this once.
+        method = "forkserver" if "forkserver" in methods else "spawn"
+        self.context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self.context.set_forkserver_preload(["benchmarks.runs"])
+
+    def run(self) -> None:
+        """Make all runs."""
+        try:
+            for _ in range(self.number):
+                self._hire()
+            while self.workers:
+                lines = {worker.line: worker for worker in self.workers}
+                for line in wait(list(lines)):
+                    assert isinstance(line, Connection)
+                    self._hear(lines[line])
+        finally:
+            for worker in self.workers:
+                worker.process.terminate()
+            for worker in self.workers:
+                worker.process.join()
+
+    def _hire(self) -> None:
+        here, there = self.context.Pipe()
+        process = self.context.Process(target=_work, args=(there, str(self.folder)))
         process.start()
         there.close()  # so that the worker's end of the line is its end
-        assign(here, process)
+        worker = _Worker(process, here)
+        self.workers.append(worker)
+        self._supply(worker)
 
-    def assign(line: Connection, process: BaseProcess) -> None:
-        busy[line] = process, waiting.popleft()
-        line.send(busy[line][1])
+    def _supply(self, worker: _Worker) -> None:
+        # Near the end no worker takes what another could do at once.
+        ahead = AHEAD if len(self.waiting) > 2 * self.number else 1
+        while self.waiting and len(worker.jobs) < ahead:
+            worker.jobs.append(self.waiting.popleft())
+            with suppress(OSError):  # it is dead, which the next look at it tells
+                worker.line.send(worker.jobs[-1])
+            if len(worker.jobs) == 1:
+                self.watch.begin(worker.jobs[0])
 
-    try:
-        for _ in range(min(workers, len(waiting))):
-            hire()
-        while busy:
-            for line in wait(list(busy)):
-                assert isinstance(line, Connection)
-                process, job = busy.pop(line)
-                try:
-                    row = line.recv()
-                except (EOFError, OSError):
-                    line.close()
-                    process.join()
-                    reason = f"the process ended with exit code {process.exitcode}"
-                    row = lost(job, reason)
-                    write_row(job, folder, row)
-                    if waiting:
-                        hire()
-                else:
-                    if waiting:
-                        assign(line, process)
-                    else:
-                        line.close()
-                        process.join()
-                done(job, row)
-    finally:
-        for process, _ in busy.values():
-            process.terminate()
-        for process, _ in busy.values():
-            process.join()
+    def _hear(self, worker: _Worker) -> None:
+        """Take a worker's answer, and give it more to do or let it go."""
+        try:
+            told = worker.line.recv()
+        except (EOFError, OSError):
+            self._bury(worker)
+            return
+        job = worker.jobs.popleft()
+        if worker.jobs:
+            self.watch.begin(worker.jobs[0])
+        self._supply(worker)
+        if not worker.jobs:
+            worker.line.close()
+            worker.process.join()
+            self.workers.remove(worker)
+        self.watch.end(job, told)
+
+    def _bury(self, worker: _Worker) -> None:
+        worker.line.close()
+        worker.process.join()
+        self.workers.remove(worker)
+        reason = f"the process ended with exit code {worker.process.exitcode}"
+        job = worker.jobs.popleft()
+        row = lost(job, reason)
+        write_row(job, self.folder, row)
+        self.waiting.extendleft(reversed(worker.jobs))
+        if self.waiting:
+            self._hire()
+        self.watch.end(job, brief(job, row))
 
 
 def _work(line: Connection, folder: str) -> None:
     """Make runs until the other end hangs up."""
     # Ctrl-C reaches all processes of a terminal; the parent ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
+    with suppress(EOFError, OSError):
+        while True:
             job = line.recv()
-        except EOFError:
-            return
-        row = run(job, Path(folder))
-        write_row(job, Path(folder), row)
-        line.send(row)
+            row = run(job, Path(folder))
+            write_row(job, Path(folder), row)
+            line.send(brief(job, row))
 
 
 # --- all together
 
 
-@contextmanager
-def progress(console: Console, total: int) -> Iterator[Callable[[Work, Row], None]]:
-    """Show how far it is: a bar on a terminal, lines elsewhere."""
-    count = 0
-
-    def line(job: Work, row: Row) -> str:
-        nonlocal count
-        count += 1
-        outcome = job.outcome(row) if row["status"] == "done" else "failed"
-        seconds = row["timing"]["wall_seconds"]
-        return f"[{count}/{total}] {job.label}: {outcome} ({seconds:.1f} s)"
-
-    if not console.is_terminal:
-        yield lambda job, row: print(line(job, row), flush=True)
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress("{task.description}", *columns, console=console) as bar:
-        shown = bar.add_task("runs", total=total)
-
-        def advance(job: Work, row: Row) -> None:
-            if row["status"] == "failed":
-                bar.console.print(line(job, row), style="red", markup=False)
-            bar.update(shown, advance=1, description=job.label)
-
-        yield advance
+def is_finished(row: Row | None) -> bool:
+    """Say whether a run need not be made again: one that failed is tried again."""
+    return row is not None and row["status"] != "failed"
 
 
 def make_missing(
@@ -251,28 +302,31 @@ def make_missing(
     fresh: bool,
     console: Console,
     prepare: Callable[[], None],
+    runner: Runner | None = None,
+    foretell: Callable[[Sequence[AnyWork]], str] | None = None,
 ) -> list[Row] | None:
     """Make the runs that have no finished row yet; return the rows of all.
 
-    ``prepare`` is called before the first run. None after Ctrl-C, when what was
-    finished is kept.
+    ``prepare`` is called before the first run; ``runner`` makes them, if not worker
+    processes of this machine; ``foretell`` says how long it will take. None after
+    Ctrl-C, when what was finished is kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if fresh:
         for job in jobs:
             job.file(folder).unlink(missing_ok=True)
     rows = {job: read_row(job, folder) for job in jobs}
-    missing = [
-        job for job, row in rows.items() if row is None or row["status"] != "done"
-    ]
+    missing = [job for job, row in rows.items() if not is_finished(row)]
     kept = len(jobs) - len(missing)
     if kept:
         console.print(f"{kept} of {len(jobs)} runs are there already, in {folder}")
     try:
         if missing:
+            if foretell is not None:
+                console.print(foretell(missing), soft_wrap=True)
             prepare()
-            with progress(console, len(missing)) as done:
-                run_all(missing, folder, workers, done)
+            with watching(console, len(missing)) as watch:
+                (runner or in_processes(workers))(missing, folder, watch)
     except KeyboardInterrupt:
         console.print(
             f"\nStopped. Finished runs are kept in {folder}; the same command (without "
@@ -280,4 +334,5 @@ def make_missing(
             soft_wrap=True,
         )
         return None
-    return [row for job in jobs if (row := read_row(job, folder)) is not None]
+    made = {job: read_row(job, folder) for job in missing}
+    return [row for job in jobs if (row := made.get(job, rows[job])) is not None]

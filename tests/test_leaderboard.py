@@ -1,9 +1,10 @@
-"""The leaderboard end to end on small tasks, and its figures by hand."""
+"""The leaderboard end to end on small tasks: it survives, continues and publishes."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,10 +15,14 @@ from typing import Any
 import pytest
 
 import baselines
+from benchmarks import publish
+from benchmarks.assemble import make_board
+from benchmarks.code import checksum
 from benchmarks.leaderboard import main
 from benchmarks.runs import Job
-from benchmarks.standings import interval, markdown, rank, task_table
-from benchmarks.tasks import QUICK, TASKS, Task
+from benchmarks.standings import report
+from benchmarks.tasks import QUICK, TASKS, Fleet, Task, chosen, tasks_on
+from benchmarks.verify import differences
 from benchmarks.work import read_row, write_row
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +58,13 @@ def rows(out: Path) -> dict[str, dict[str, Any]]:
     }
     for row in found.values():
         del row["timing"]
+        row.pop("made", None)
     return found
+
+
+def timeless(file: Path) -> str:
+    """Return a board without what the clock says."""
+    return re.sub(r'"cpu_seconds": [^,]+', "", file.read_text())
 
 
 # --- end to end
@@ -62,19 +73,25 @@ def rows(out: Path) -> dict[str, dict[str, Any]]:
 def test_it_runs_ranks_and_continues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["--quick", "--seeds", "2", "--tasks", "news", "--out", str(tmp_path)]
+    agents = ["best_first", "breadth_first", "oracle", "random_walk"]
+    command = ["--quick", "--seeds", "2", "--tasks", "quick-news", "--agents", *agents]
+    command += ["--out", str(tmp_path)]
     assert main(command) == 0
     printed = capsys.readouterr().out
     first = rows(tmp_path)
-    total = 2 * len(baselines.names())
+    total = 2 * len(agents)
     assert len(first) == total
     assert f"[{total}/{total}] quick-news, " in printed
-    assert "quick-news: novel pages in 2h" in printed
+    assert f"{total} runs to make, about" in printed
+    assert "News: novel pages" in printed
     assert f"The report is {tmp_path / 'leaderboard.md'}" in printed
     report = (tmp_path / "leaderboard.md").read_text()
-    for name in baselines.names():
+    assert "## quick-news: novel pages in 2h on synthetic-small-v0" in report
+    for name in agents:
         assert f"\n| {name}" in report
     assert "\n| oracle * |" in report
+    page = (tmp_path / "leaderboard.html").read_text()
+    assert "breadth_first" in page and "<html" in page
 
     # Nothing to do.
     assert main(command) == 0
@@ -83,6 +100,7 @@ def test_it_runs_ranks_and_continues(
     assert "[1/" not in printed
     assert (tmp_path / "leaderboard.md").read_text() == report
 
+    figures = timeless(tmp_path / "board.json")
     # One row is gone, one is broken, as an interruption of another kind leaves them.
     gone, broken = sorted((tmp_path / "rows").iterdir())[:2]
     gone.unlink()
@@ -98,6 +116,8 @@ def test_it_runs_ranks_and_continues(
     assert main([*command, "--fresh", "--workers", "1"]) == 0
     assert f"[{total}/{total}]" in capsys.readouterr().out
     assert rows(tmp_path) == first
+    again = timeless(tmp_path / "board.json")
+    assert again == figures
 
 
 def test_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +126,7 @@ def test_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "dying": "import os; os._exit(3)",
         "fine": "pass",
     }
-    command = ["--quick", "--seeds", "1", "--tasks", "spider"]
+    command = ["--quick", "--seeds", "1", "--tasks", "quick-spider"]
     command += ["--agents", "random_walk", "--out", str(tmp_path)]
     for name, act in acts.items():
         file = tmp_path / f"{name}.py"
@@ -116,7 +136,7 @@ def test_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     command += ["--agent", str(tmp_path / "broken.py")]
     assert main(command) == 1
     printed = capsys.readouterr().out
-    assert printed.count("failed (1 of 1)") == 3
+    assert printed.count("1 of 1") == 3
     assert "failed: quick-spider, raising, seed 0: RuntimeError: lost my way" in printed
     assert "dying, seed 0: the process ended with exit code 3" in printed
     assert "No module named 'no_such_module_anywhere'" in printed
@@ -141,7 +161,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     act = f"Path({str(slow)!r}).exists() and time.sleep(60)"
     agent.write_text(AGENT.format(act=act))
     command = [sys.executable, "-m", "benchmarks.leaderboard", "--quick"]
-    command += ["--seeds", "1", "--tasks", "news", "--agents", "random_walk"]
+    command += ["--seeds", "1", "--tasks", "quick-news", "--agents", "random_walk"]
     command += ["--agent", str(agent), "--out", str(tmp_path)]
     log = tmp_path / "log.txt"
     with log.open("w") as stream:
@@ -190,24 +210,65 @@ def test_mistakes_are_named(
     assert message in capsys.readouterr().err
 
 
-# --- tasks and rows
+# --- tasks
 
 
 def test_tasks_are_what_they_say() -> None:
-    assert [task.id for task in QUICK] == [f"quick-{task.id}" for task in TASKS]
+    assert len({task.id for task in TASKS}) == len(TASKS)
     for task in QUICK:
         env = task.make(slots=8).unwrapped
-        assert env.episodes.split == "test"
-        assert env.rules.budget == task.budget
-        assert env.trace.name == task.trace
+        inner = env if task.fleet is None else env.crew
+        assert inner.episodes.split == "test"
+        assert inner.rules.budget == task.budget
+        assert inner.trace.name == task.trace
+        assert Task.from_key(json.loads(json.dumps(task.key))) == task
+    groups = {task.group for task in TASKS}
+    assert groups >= {"news", "topic", "spider", "fleet-news"}
+    assert {task.group for task in TASKS if task.core} >= {"news", "topic", "spider"}
+
+
+def test_tasks_are_chosen_by_id_or_group() -> None:
+    assert [task.id for task in chosen(TASKS, ["news-calm"])] == ["news-calm"]
+    assert {task.group for task in chosen(TASKS, ["topic"])} == {"topic"}
+    with pytest.raises(LookupError, match="there is no task 'chess'"):
+        chosen(TASKS, ["chess"])
+
+
+def test_a_trace_says_which_tasks_it_is_for() -> None:
+    def kinds(name: str) -> dict[str, Task]:
+        return {task.kind: task for task in tasks_on(name)}
+
+    assert set(kinds("python-docs-v0")) == {"topic", "spider"}
+    found = kinds("sqlalchemy-docs-v0")
+    assert set(found) == {"news", "topic"}
+    assert dict(found["news"].options)["fetch_seconds"] == 86_400
+    assert found["topic"].budget == 47  # a fifth of its pages
+    assert kinds("synthetic-small-v0")["news"].options == ()
+
+
+def test_traces_of_users_join(tmp_path: Path) -> None:
+    from gym_webforage import load_trace, save_trace
+
+    save_trace(
+        load_trace("synthetic-small-v0").renamed("mine-v0"), tmp_path / "mine-v0"
+    )
+    command = ["--quick", "--tasks", "topic-mine-v0", "--agents", "best_first"]
+    command += ["--traces", str(tmp_path / "mine-v0"), "--seeds", "1"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    assert {row["task"]["trace"] for row in rows(tmp_path).values()} == {"mine-v0"}
+    assert str(tmp_path) not in (tmp_path / "leaderboard.md").read_text()
+
+
+# --- rows
 
 
 def test_a_row_belongs_to_its_key(tmp_path: Path) -> None:
-    task = Task("t", "WebForage/Topic-v0", "trace", 10, "pages")
+    task = Task("t", "topic", "trace", 10)
     job = Job(task, "random_walk", 0, "digest", "code")
     others = [
+        Job(Task("t", "topic", "trace", 11), "random_walk", 0, "digest", "code"),
         Job(
-            Task("t", task.env, "trace", 11, "pages"),
+            Task("t", "topic", "trace", 10, fleet=Fleet(2)),
             "random_walk",
             0,
             "digest",
@@ -221,91 +282,144 @@ def test_a_row_belongs_to_its_key(tmp_path: Path) -> None:
     write_row(job, tmp_path, {"status": "done"})
     assert read_row(job, tmp_path) == {"status": "done"}
     assert len(list(tmp_path.iterdir())) == 1  # nothing is left beside it
-    assert [read_row(other, tmp_path) for other in others] == [None] * 5
+    assert [read_row(other, tmp_path) for other in others] == [None] * 6
+    elsewhere = Job(task, "random_walk", 0, "digest", "code", command="other words")
+    assert read_row(elsewhere, tmp_path) == {"status": "done"}
 
 
-# --- figures by hand
+def test_the_checksum_follows_what_a_method_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in baselines.FOLDER.glob("*.py"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(baselines, "FOLDER", tmp_path)
+    before = {name: checksum(name) for name in ("weblog", "breadth_first")}
+    (tmp_path / "_new.py").write_text("")
+    (tmp_path / "newcomer.py").write_text("from baselines import _new\n")
+    assert {name: checksum(name) for name in before} == before
+    (tmp_path / "_greedy.py").write_text("# changed\n")  # through _forager
+    assert checksum("weblog") != before["weblog"]
+    assert checksum("breadth_first") == before["breadth_first"]
+    newcomer = checksum("newcomer")
+    (tmp_path / "_new.py").write_text("# changed\n")
+    assert checksum("newcomer") != newcomer
 
 
-def row(agent: str, seed: int, found: int | None) -> dict[str, Any]:
-    made: dict[str, Any] = {"agent": agent, "seed": seed, "task": {"id": "t"}}
-    made["timing"] = {"cpu_seconds": 0.5, "wall_seconds": 1.0}
-    if found is None:
-        return {**made, "status": "failed", "traceback": "Error: no\n"}
-    result = {"found": found, "area": found / 2, "fetches": 100}
-    result["summary"] = {"illegal": 0}
-    privileged = agent == "oracle"
-    made |= {"privileged": privileged, "training_fetches": 0, "result": result}
-    return {**made, "status": "done"}
-
-
-def test_scores_are_scaled_for_each_seed() -> None:
-    # Seed 0 runs from 10 to 30, seed 1 from 0 to 10.
-    table = {
-        "random_walk": (10, 0),
-        "oracle": (30, 10),
-        "mine": (20, 12),
-        "bad": (5, 0),
+def test_fleets_take_those_that_can(tmp_path: Path) -> None:
+    alone = tmp_path / "alone.py"
+    alone.write_text(
+        "from baselines import random_walk\n"
+        "from baselines.agent import forage_env\n\n\n"
+        "def make(env, seed):\n"
+        "    forage_env(env)\n"
+        "    return random_walk.make(env, seed)\n"
+    )
+    barren = tmp_path / "barren.py"
+    barren.write_text(AGENT.format(act="pass"))
+    command = ["--quick", "--seeds", "1", "--tasks", "quick-fleet", "--out"]
+    command += [str(tmp_path), "--agents", "weblog", "breadth_first", "best_first"]
+    assert main([*command, "--agent", str(alone), "--agent", str(barren)]) == 0
+    by_agent = {row["agent"]: row for row in rows(tmp_path).values()}
+    assert by_agent["alone"]["reason"] == "made for one crawler alone"
+    assert by_agent["barren"]["reason"] == "its agents do not divide"
+    for name in ("weblog", "breadth_first", "best_first", "random_walk", "oracle"):
+        assert by_agent[name]["status"] == "done"
+        assert by_agent[name]["result"]["course"]["population"][0] == 2
+    found = {
+        name: row["result"]["found"]
+        for name, row in by_agent.items()
+        if "result" in row
     }
-    made = [row(name, i, n) for name, pair in table.items() for i, n in enumerate(pair)]
-    ranked = {standing.agent: standing.scores for standing in rank(made)}
-    assert ranked == {
-        "oracle": [1, 1],
-        "mine": [0.5, 1.2],
-        "random_walk": [0, 0],
-        "bad": [-0.25, 0],
-    }
-    assert list(ranked) == ["oracle", "mine", "random_walk", "bad"]
-    cells = {line[0]: line for line in task_table(rank(made))}
-    # Two values 0.7 apart: standard error 0.35, Student's t at one degree 12.706.
-    assert cells["mine"][1:] == [
-        "16.0 (12-20)",
-        "8.0",
-        "0.850 ± 4.447",
-        "0.500 to 1.200",
-        "100",
-        "0.5",
+    assert found["oracle"] == max(found.values())
+    report = (tmp_path / "leaderboard.md").read_text()
+    assert "| barren" not in report and "| alone" not in report
+
+
+# --- publishing and verifying
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("made")
+    command = ["--quick", "--seeds", "2", "--agents", "best_first"]
+    assert main([*command, "--out", str(out), "--logdir", str(out / "logs")]) == 0
+    return out
+
+
+def test_what_is_published_is_made_from_its_rows(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "ROWS", tmp_path / "results" / "rows.jsonl.gz")
+    monkeypatch.setattr(publish, "REPORT", tmp_path / "LEADERBOARD.md")
+    found = [json.loads(file.read_text()) for file in (made / "rows").iterdir()]
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "before\n<!-- leaderboard -->\nold\n<!-- /leaderboard -->\nafter\n"
+    )
+    written = publish.publish(found, readme)
+    assert [file.name for file in written] == [
+        "rows.jsonl.gz",
+        "LEADERBOARD.md",
+        "README.md",
     ]
-    assert cells["oracle *"][3] == "1.000"
+    board = make_board(publish.read_published())
+    assert (tmp_path / "LEADERBOARD.md").read_text() == report(board)
+    text = readme.read_text()
+    assert text.startswith("before\n<!-- leaderboard -->\n")
+    assert text.endswith("<!-- /leaderboard -->\nafter\n")
+    assert "| oracle * | 1.00 | 1.00 | 1.00 | 1.00 |" in text and "old" not in text
+    # Packing again changes nothing, whatever the order.
+    content = publish.ROWS.read_bytes()
+    assert publish.pack(found[::-1]) == content
+    assert publish.pack(publish.unpack(content)) == content
 
 
-def test_whoever_fails_once_has_no_score() -> None:
-    made = [row(name, 0, n) for name, n in (("random_walk", 0), ("oracle", 4))]
-    made += [row(name, 1, n) for name, n in (("random_walk", 0), ("oracle", 4))]
-    made += [row("mine", 0, 4), row("mine", 1, None)]
-    last = rank(made)[-1]
-    assert (last.agent, last.score, last.failed) == ("mine", None, 1)
-    assert task_table(rank(made))[-1][:4] == [
-        "mine",
-        "4.0 (4-4)",
-        "2.0",
-        "failed (1 of 2)",
+def test_the_published_leaderboard_is_that_of_its_rows() -> None:
+    if not publish.ROWS.is_file():
+        pytest.skip("no leaderboard has been published yet")
+    board = make_board(publish.read_published())
+    assert publish.REPORT.read_text() == report(board)
+    readme = publish.README.read_text()
+    assert publish.fill(readme, publish.block(board)) == readme
+
+
+def test_verify_tells_what_differs(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in sorted((made / "rows").glob("quick-spider-*")):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    command = ["verify", "--rows", str(tmp_path), "--sample", "4", "--workers", "1"]
+    assert main(command) == 0
+    assert "4 of 4 rows are the same" in capsys.readouterr().out
+    forged = next(tmp_path.glob("quick-spider-best_first-*"))
+    row = json.loads(forged.read_text())
+    row["result"]["found"] += 1
+    forged.write_text(json.dumps(row))
+    assert main([*command[:-3], "9", "--workers", "1"]) == 1
+    printed = capsys.readouterr().out
+    was = row["result"]["found"]
+    assert f"result.found was {was}, and is {was - 1} now" in printed
+
+
+def test_differences_pass_over_the_clock() -> None:
+    old = {"timing": {"cpu_seconds": 1}, "result": {"a": [1, 2], "b": 1.0}}
+    new = {"timing": {"cpu_seconds": 2}, "result": {"a": [1, 2], "b": 1.0}, "more": 1}
+    assert list(differences(old, new)) == []
+    new["result"] = {"a": [1, 3]}
+    assert list(differences(old, new)) == [
+        "result.a was [1, 2], and is [1, 3] now",
+        "result.b was 1.0, and is None now",
     ]
 
 
-def test_without_a_scale_there_is_no_score() -> None:
-    same = [row("random_walk", 0, 4), row("oracle", 0, 4), row("mine", 0, 5)]
-    missing = [row("random_walk", 0, 4), row("oracle", 0, None), row("mine", 0, 5)]
-    for made in (same, missing):
-        assert {standing.score for standing in rank(made)} == {None}
-    assert rank(same)[0].agent == "mine"  # by what was found
-
-
-def test_intervals_and_tables() -> None:
-    assert interval([1.0]) is None
-    assert interval([1.0, 1.0, 1.0]) == 0
-    assert interval([0.0, 1.0, 2.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
-    text = markdown([["agent", "found"], ["a", "1"]])
-    assert text == "| agent | found |\n| --- | ---: |\n| a | 1 |"
-
-
-def test_runs_can_be_watched_in_tensorboard(tmp_path: Path) -> None:
+def test_runs_can_be_watched_in_tensorboard(made: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    logs = tmp_path / "logs"
-    options = ["--quick", "--seeds", "1", "--agents", "random_walk", "--workers", "1"]
-    places = ["--out", str(tmp_path / "out"), "--logdir", str(logs)]
-    assert main([*options, *places]) == 0
-    for task in ("news", "topic", "spider"):
-        found = EventAccumulator(str(logs / f"quick-{task}-random_walk-0")).Reload()
-        assert "reward" in found.Tags()["scalars"]
+    for task in ("news", "topic", "spider", "fleet"):
+        place = made / "logs" / f"quick-{task}" / "best_first"
+        found = EventAccumulator(str(place)).Reload()
+        curve = [event.value for event in found.Scalars("found/mean")]
+        assert len(curve) == 21 and curve == sorted(curve)
+        assert found.Scalars("result/found")[0].value == curve[-1]
+        written = b"".join(file.read_bytes() for file in place.iterdir())
+        assert b"_hparams_/session_start_info" in written

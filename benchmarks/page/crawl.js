@@ -99,6 +99,6 @@ class Crawl {
     const seconds = step ? this.record.steps.time[step - 1] : 0;
     const time = new Date(Date.parse(this.record.start) + 1000 * seconds);
     return Number.isNaN(time.getTime()) ? `${figure(seconds)} s`
-      : time.toISOString().slice(0, 19).replace("T", " ");
+      : time.toISOString().slice(0, 19).replace("T", " ").replaceAll("-", "\u2011");
   }
 }

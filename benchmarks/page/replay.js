@@ -155,7 +155,7 @@ function sentence(crawl, i) {
   if (steps.outcome[i] === ILLEGAL) return [`Step ${i + 1}: ${who}an illegal choice, which costs a fetch.`];
   const what = steps.outcome[i] === DEAD ? "fetched in vain " : "visited ";
   return [`Step ${i + 1}: ${who}${what}`, address(crawl.address(steps.page[i])),
-    `, reward ${signed(steps.reward[i])}, ${figure(crawl.totals.reward[i + 1], 0)} in all.`];
+    `, reward ${signed(steps.reward[i])}, ${brief(crawl.totals.reward[i + 1])} in all.`];
 }
 
 function visitLine(crawl, i) {
@@ -164,7 +164,7 @@ function visitLine(crawl, i) {
   return element("li", { class: foragerClass(steps.forager[i]) },
     element("b", { class: reward > 0 ? "pays" : null }, signed(reward)),
     steps.alive ? element("i", { title: `forager ${steps.forager[i]}` }) : null,
-    steps.page[i] >= 0 ? address(crawl.address(steps.page[i])) : element("span", {}, "illegal choice"));
+    steps.page[i] >= 0 ? address(crawl.address(steps.page[i]).replace(/^https?:\/\/[^/]*(?=\/)/, "")) : element("span", {}, "illegal choice"));
 }
 
 function drawSpark() {

@@ -117,10 +117,9 @@ def record(task: Task, agent: str, seed: int, steps: int = 300) -> dict[str, Any
 
 def _crawl(task: Task, agent: str, seed: int, steps: int) -> tuple[World, _Notes]:
     module = baselines.load(agent)
-    env: Any = task.make(getattr(module, "slots", None))
+    env, crawler = make_agent(module, task.make, seed)
     if isinstance(env.unwrapped, FleetAECEnv):
         return _crawl_of_fleet(env, module, seed, steps)
-    env, crawler = make_agent(module, task.make, seed)
     world = world_of(env)
     notes = _Notes(world, steps)
     try:

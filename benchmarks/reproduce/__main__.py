@@ -16,14 +16,18 @@ from rich.console import Console
 
 import gym_webforage
 from benchmarks.leaderboard import positive
-from benchmarks.reproduce import evolution, selection
+from benchmarks.reproduce import energy, evolution, selection
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
 from benchmarks.work import Work, make_missing, one_thread, write_whole
 from gym_webforage import TraceError, TraceNotFoundError
 
-PAPERS: dict[str, ModuleType] = {"selection": selection, "evolution": evolution}
+PAPERS: dict[str, ModuleType] = {
+    "selection": selection,
+    "evolution": evolution,
+    "energy": energy,
+}
 SEEDS, QUICK_SEEDS = 10, 2
 
 

@@ -48,7 +48,8 @@ def make_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _plain(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
+def plain(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
+    """Give axes the look of all figures, and their names."""
     axes.set_title(title, size=9.5, color=INK, loc="left", weight="bold")
     axes.set_xlabel(x, size=8.5, color=INK)
     axes.set_ylabel(y, size=8.5, color=INK)
@@ -60,7 +61,8 @@ def _plain(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
         spine.set_color(FAINT)
 
 
-def _key(axes: Any, **options: Any) -> None:
+def key(axes: Any, **options: Any) -> None:
+    """Say what the lines are."""
     axes.legend(fontsize=8, frameon=False, labelcolor=INK, **options)
 
 
@@ -99,9 +101,9 @@ def degrees(
             mass = float(np.mean(values >= least))
             norm = mass / np.sum(np.arange(least, values.max() + 1.0) ** -exponent)
             axes.plot(tail, norm * tail**-exponent, color=colour, lw=1.4)
-        _plain(axes, name, "number of links k", "share of pages P(k)")
+        plain(axes, name, "number of links k", "share of pages P(k)")
         axes.set(xscale="log", yscale="log", ylim=(3e-8, 2))
-        _key(axes, loc="upper right")
+        key(axes, loc="upper right")
     return figure
 
 
@@ -137,7 +139,7 @@ def efficiency(runs: Runs) -> Figure:
                 alpha=0.9 - 0.6 * i / max(1, len(own)),
                 lw=1.0,
             )
-        _plain(axes, kind, "", "download efficiency")
+        plain(axes, kind, "", "download efficiency")
     panels[-1, 0].set_xlabel("days", size=8.5, color=INK)
     panels[-1, 0].set_xlim(0)
     # The backlog of the first hours would flatten all the rest.
@@ -166,10 +168,10 @@ def freshness_and_age(runs: Runs) -> Figure:
                     alpha=0.85,
                     label=kind if i == 0 else None,
                 )
-        _plain(axes, "", "", label)
+        plain(axes, "", "", label)
     panels[1].set_xlabel("days", size=8.5, color=INK)
     panels[1].set_xlim(0)
-    _key(panels[0], ncols=len(runs), loc="lower right")
+    key(panels[0], ncols=len(runs), loc="lower right")
     return figure
 
 
@@ -198,11 +200,11 @@ def detector(runs: Runs) -> Figure:
                 alpha=0.2,
                 lw=0,
             )
-        _plain(axes, "", "", label)
+        plain(axes, "", "", label)
         axes.set_ylim(0, 1.05 * highest or 1)
     panels[2].set_xlabel("days", size=8.5, color=INK)
     panels[2].set_xlim(0)
-    _key(panels[0], ncols=len(runs), loc="upper right")
+    key(panels[0], ncols=len(runs), loc="upper right")
     return figure
 
 
@@ -247,7 +249,7 @@ def bands(runs: Mapping[str, Series]) -> Figure:
         for time, parent, child in one["births"].tolist():
             line = {"color": COLOURS["RL"], "lw": 0.7, "alpha": 0.8}
             axes.plot([time / DAY] * 2, [parent, child], **line)
-        _plain(axes, kind, "", "forager, by birth")
+        plain(axes, kind, "", "forager, by birth")
         axes.grid(False)
         axes.set_ylim(len(score) - 0.5, -0.5)
         axes.yaxis.get_major_locator().set_params(integer=True)
@@ -279,7 +281,7 @@ def division(runs: Mapping[str, Series], days: float) -> Figure:
             time, parts = _pooled(one, name, limit)
             colours = _many(parts.shape[1])
             axes.stackplot(time, parts.T, colors=colours, lw=0, step="mid")
-            _plain(axes, f"{kind}: {title}", "", "share")
+            plain(axes, f"{kind}: {title}", "", "share")
             axes.set(ylim=(0, 1), xlim=(0, time.max(initial=1e-9)))
             if name == "exclusive":
                 for share in (0.6, 0.7):  # the paper's upper boundary
@@ -341,9 +343,9 @@ def starting_points(runs: Mapping[str, Series]) -> Figure:
         )
         total = int(one["starts_new"].sum())
         title = f"{kind}: {total:,} new starting points"
-        _plain(axes, title, "days", "URL, by discovery")
+        plain(axes, title, "days", "URL, by discovery")
         axes.set_ylim(0, max(highest, float(found[-1])))
-        _key(axes, loc="upper left")
+        key(axes, loc="upper left")
     for axes in panels[1:]:
         axes.set_ylabel("")
     bar = figure.colorbar(drawn, ax=list(panels), aspect=30, pad=0.01)

@@ -28,13 +28,13 @@ def list_traces(
 ) -> None:
     """Name the traces that can be given by name."""
     from gym_webforage.trace import trace_names
-    from gym_webforage.trace.synthetic import EMBEDDED
+    from gym_webforage.trace.synthetic import EMBEDDED, REWIRED
 
     if as_json:
         typer.echo(json.dumps(trace_names()))
         return
     for name in trace_names():
-        recipe = EMBEDDED.get(name)
+        recipe = EMBEDDED.get(REWIRED.get(name, name))
         about = f"embedded, {recipe.urls:,} URLs" if recipe else "recorded"
         typer.echo(f"{name:<28} {about}")
 

@@ -33,6 +33,11 @@ class Known:
         return self._world.foragers[self._number]
 
     @property
+    def forager(self) -> int:
+        """Whose knowledge it is: the forager's number in its fleet, else 0."""
+        return self._number
+
+    @property
     def urls(self) -> np.ndarray:
         """All known URLs, in order of discovery."""
         return self._forager.known

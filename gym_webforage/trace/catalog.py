@@ -15,7 +15,7 @@ from pathlib import Path
 from gym_webforage.cache import cache_folder
 from gym_webforage.trace.errors import TraceError, TraceNotFoundError
 from gym_webforage.trace.mapped import open_trace
-from gym_webforage.trace.synthetic import EMBEDDED, generate
+from gym_webforage.trace.synthetic import EMBEDDED, REWIRED, generate
 from gym_webforage.trace.tables import META, save_trace
 from gym_webforage.trace.trace import Trace
 
@@ -43,7 +43,7 @@ def load_trace(trace: str | Path | Trace) -> Trace:
     for folder in _folders() if trace else ():
         if _holds_trace(folder / trace):
             return open_trace(folder / trace)
-    if trace in EMBEDDED:
+    if trace in EMBEDDED or trace in REWIRED:
         return _embedded(trace)
     if trace and _holds_trace(Path(trace)):
         return open_trace(trace)
@@ -62,7 +62,7 @@ def reopen(path: str, name: str, digest: str) -> Trace:
     cache was emptied.
     """
     places: list[str | Path] = [Path(path)] if (Path(path) / META).is_file() else []
-    if name in EMBEDDED:
+    if name in EMBEDDED or name in REWIRED:
         places.append(name)
     for place in places:
         trace = load_trace(place)
@@ -75,7 +75,7 @@ def reopen(path: str, name: str, digest: str) -> Trace:
 
 def trace_names() -> list[str]:
     """Return the names that ``load_trace`` finds, sorted."""
-    found = set(EMBEDDED)
+    found = {*EMBEDDED, *REWIRED}
     for folder in _folders():
         found.update(file.parent.name for file in folder.glob(f"[!.]*/{META}"))
     return sorted(found)
@@ -96,19 +96,27 @@ def _folders() -> Iterator[Path]:
     yield Path(__file__).parents[2] / "traces"
 
 
+def _make(name: str) -> Trace:
+    """Generate an embedded trace, or rewire one for a control."""
+    if name in REWIRED:
+        return load_trace(REWIRED[name]).rewired(seed=0).renamed(name)
+    return generate(EMBEDDED[name], name)
+
+
 def _embedded(name: str) -> Trace:
     home = cache_folder("traces")
     if home is None:
-        return generate(EMBEDDED[name], name)
+        return _make(name)
     # The recipe is part of the folder's name: another one makes the trace anew.
-    folder = home / f"{name}-{EMBEDDED[name].checksum()}"
+    recipe = EMBEDDED[REWIRED.get(name, name)]
+    folder = home / f"{name}-{recipe.checksum()}"
     is_damaged = False
     if _holds_trace(folder):
         try:
             return open_trace(folder)
         except TraceError:
             is_damaged = True  # it can be made again
-    trace = generate(EMBEDDED[name], name)
+    trace = _make(name)
     # Another process may be first, which is as good; else the disk is full.
     with suppress(OSError):
         save_trace(trace, folder, overwrite=is_damaged)

@@ -63,6 +63,8 @@ CALIBRATION = (
     "original, this one's has slightly shorter ones."
 )
 
+COMMAND_OPTIONS = ("urls", "seed", "sites", "days", "states", "text")
+
 STATE_SLOPE = 3.0
 STATE_STEPS = 512  # states are multiples of 1 / 512, which packs well
 
@@ -160,7 +162,22 @@ EMBEDDED: dict[str, Recipe] = {
     "synthetic-small-v0": Recipe(urls=2_000),
     "synthetic-sites-v0": Recipe(urls=40_000, sites=9),
     "synthetic-small-sites-v0": Recipe(urls=2_400, sites=6),
+    "synthetic-calm-v0": Recipe(
+        daily=0.005,
+        updated=0.05,
+        home_minutes=120.0,
+        section_minutes=480.0,
+        subsection_minutes=1_440.0,
+    ),
+    "synthetic-fast-v0": Recipe(
+        daily=0.045,
+        updated=0.6,
+        home_minutes=5.0,
+        section_minutes=15.0,
+        subsection_minutes=60.0,
+    ),
 }
+REWIRED = {"synthetic-rewired-v0": "synthetic-v0"}  # controls, and what they are of
 
 
 def generate(
@@ -325,6 +342,13 @@ def _card(recipe: Recipe, name: str, pages: Pages, roots: list[str]) -> dict[str
             command += f" --{option} {getattr(recipe, option)}"
     if not recipe.text:
         command += " --no-text"
+    others = {
+        name: value
+        for name, value in asdict(recipe).items()
+        if value != getattr(Recipe, name) and name not in COMMAND_OPTIONS
+    }
+    if others:  # which the command does not take
+        command += f", with {', '.join(f'{k}={v:g}' for k, v in others.items())}"
     sites = "A made-up news site"
     if recipe.sites > 1:
         sites = f"{recipe.sites} made-up news sites"

@@ -171,7 +171,8 @@ class World(Arrays):
         self.foragers.append(child)
         here = int(self.foragers[parent].ints[L.HERE])
         if self.rules.reach == "links" and here >= 0:
-            child.clear()
+            # Not cleared: what nobody has written to takes up no memory yet.
+            child.ints[[L.LAST_URL, L.HERE]] = -1
             self._stand(child, self.foragers[parent], here)
             child.ints[L.KNOWN_BEFORE] = child.ints[L.KNOWN]
             return number
