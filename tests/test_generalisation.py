@@ -38,7 +38,7 @@ from benchmarks.generalisation.trials import Trial
 from benchmarks.reproduce import verdicts
 from gym_webforage.world.rules import parse_budget
 
-TINY = Size(tasks=4, fetches=25, time="2h", small=True)
+TINY = Size(tasks=4, fetches=25, few_fetches=50, time="2h", small=True)
 SHIPPED = ["topics", "sites", "docs", "news"]
 SITES = "synthetic-small-sites-v0"
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,13 +26,13 @@ from benchmarks.generalisation.trials import plan, warm_up
 from benchmarks.leaderboard import positive
 from benchmarks.reproduce.pictures import save
 from benchmarks.reproduce.results import failures
-from benchmarks.standings import commit
+from benchmarks.runs import commit
 from benchmarks.work import make_missing, one_thread, write_whole
 from gym_webforage import TraceError, TraceNotFoundError
 
 SEEDS, QUICK_SEEDS = 3, 2
 STEPS, QUICK_STEPS = 30_000, 512
-QUICK = Size(tasks=4, fetches=40, time="2h", folds=1, small=True)
+QUICK = Size(4, fetches=40, few_fetches=80, time="2h", folds=1, small=True)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = described.parse_args(arguments)
     size = QUICK if given.quick else Size()
     if given.tasks:
-        size = Size(given.tasks, size.fetches, size.time, size.folds, size.small)
+        size = replace(size, tasks=given.tasks)
     one_thread()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     console.print("Preparing the traces (the first time takes some seconds) ...")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import baselines
+from benchmarks.assemble import ORACLE, RANDOM
 from benchmarks.generalisation.studies import Fold
-from benchmarks.standings import ORACLE, RANDOM
 from gym_webforage import load_trace
 
 Z_SUM = "z_sum"

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.assemble import RANDOM
 from benchmarks.generalisation.methods import SCALE, TAUGHT, TAUGHT_SHARE, is_trained
 from benchmarks.generalisation.results import Outcome
 from benchmarks.generalisation.statistics import LOST, TIED, WON, interval, verdict
 from benchmarks.generalisation.studies import FINDS, Study
 from benchmarks.reproduce.pictures import FAINT, GRID, INK, make_figure
 from benchmarks.reproduce.results import left_markdown
-from benchmarks.standings import RANDOM, markdown
+from benchmarks.standings import markdown
 
 COLOURS = {"online": "#2a8c68", "trained": "#2f6db3", "paper": "#d9731a"}
 FIGURE = "differences.png"

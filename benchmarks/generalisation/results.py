@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.assemble import ORACLE, RANDOM
 from benchmarks.generalisation import methods
 from benchmarks.generalisation.statistics import (
     WON,
@@ -18,7 +19,6 @@ from benchmarks.generalisation.statistics import (
 from benchmarks.generalisation.studies import Study
 from benchmarks.generalisation.trials import Trial
 from benchmarks.reproduce.verdicts import Interval
-from benchmarks.standings import ORACLE, RANDOM
 from benchmarks.work import Row
 
 FIGURES = ("area", "found")

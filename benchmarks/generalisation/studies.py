@@ -115,7 +115,8 @@ class Size:
     """How much is done."""
 
     tasks: int = 15  # to test on, a study (each direction and group has its share)
-    fetches: int = 250  # of a crawl in Topic and Spider
+    fetches: int = 500  # of a crawl in Topic and Spider on the synthetic traces
+    few_fetches: int = 250  # on recordings, which are smaller
     time: str = "12h"  # of a crawl in News
     folds: int | None = None  # at most; None: all
     small: bool = False  # on the small synthetic traces
@@ -135,14 +136,15 @@ def topics_study(size: Size) -> Study:
 def sites_study(size: Size) -> Study:
     """Sites of the synthetic trace, a group of them left out at a time."""
     name = _synthetic("synthetic-sites-v0", size)
-    return left_out_sites("sites", f"Sites never seen, {name}", name, size)
+    title = f"Sites never seen, {name}"
+    return left_out_sites("sites", title, name, size.fetches, size)
 
 
 def docs_study(size: Size) -> Study:
     """Documentation: trained on one trace, tested on the other."""
     options = (("relevance", "label"),)
     grounds = [
-        Ground("topic", name, size.fetches // 2, options) for name in DOCUMENTATION
+        Ground("topic", name, size.few_fetches // 2, options) for name in DOCUMENTATION
     ]
     every = [_topics(ground, "all") for ground in grounds]
     few = min(len(every[1]), size.tasks // 2)
@@ -184,7 +186,8 @@ def recording_studies(source: str, size: Size) -> list[Study]:
     sites = _rich_sites(trace)
     if len(sites) > 1:
         title = f"Sites never seen, {trace.name}"
-        found.append(left_out_sites(f"{trace.name}/sites", title, source, size))
+        id = f"{trace.name}/sites"
+        found.append(left_out_sites(id, title, source, size.few_fetches, size))
     else:
         reasons.append("fewer than two sites with a root and targets")
     if len(_labels(trace)) >= FEWEST_LABELS:
@@ -207,7 +210,7 @@ def other_subjects(study: str, source: str, size: Size) -> Study:
     Labels such as ``subject.Art.Music`` have a subject, the first part in which they
     differ; whole subjects are parted. Labels without subjects are parted themselves.
     """
-    ground = Ground("topic", source, size.fetches, (("relevance", "label"),))
+    ground = Ground("topic", source, size.few_fetches, (("relevance", "label"),))
     trace = load_trace(source)
     train, test = parted_labels(_labels(trace))
     fold = Fold(
@@ -243,11 +246,13 @@ def _subjects(labels: Sequence[str]) -> list[str]:
     return list(labels)
 
 
-def left_out_sites(study: str, title: str, source: str, size: Size) -> Study:
+def left_out_sites(
+    study: str, title: str, source: str, fetches: int, size: Size
+) -> Study:
     """Spider sites, each left out of training once: alone if they are few."""
     trace = load_trace(source)
     sites = _rich_sites(trace)
-    ground = Ground("spider", source, size.fetches)
+    ground = Ground("spider", source, fetches)
     crawls = [Crawl(ground, (("site", site),)) for site in sites]
     groups = len(sites) if len(sites) < 2 * GROUPS else GROUPS
     folds = []

@@ -24,7 +24,7 @@ from gym_webforage.trace import Trace
 from gym_webforage.world.rules import Rules
 
 EVERY = 5  # each fifth training crawl is for validation; in News the last fifth
-VALIDATIONS = 4  # times that a training is validated, on so many crawls
+VALIDATIONS = 3  # times that a training is validated, on so many crawls
 CRAWLS_AT_ONCE = 16
 
 

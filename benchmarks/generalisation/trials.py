@@ -10,9 +10,9 @@ from pathlib import Path
 
 import gym_webforage
 from baselines.agent import run_episode
+from benchmarks.code import checksum
 from benchmarks.generalisation import methods
 from benchmarks.generalisation.studies import Crawl, Fold
-from benchmarks.runs import checksum
 from benchmarks.work import Row, Work
 from gym_webforage import load_trace
 
