@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from benchmarks.generalisation.studies import (
     Study,
     make_studies,
 )
-from benchmarks.generalisation.trials import plan, warm_up
+from benchmarks.generalisation.trials import MODELS, plan, warm_up
 from benchmarks.leaderboard import positive
 from benchmarks.reproduce.pictures import save
 from benchmarks.reproduce.results import failures
@@ -157,6 +158,8 @@ def compare(
     console: Console,
 ) -> int:
     """Make the trials that are missing, then draw and write the report."""
+    if fresh:
+        shutil.rmtree(out / MODELS, ignore_errors=True)
     folds = [fold for study in studies for fold in study.folds]
     trials = plan(folds, names, seeds, steps)
     rows = make_missing(

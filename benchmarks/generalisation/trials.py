@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import baselines
 import gym_webforage
 from baselines.agent import run_episode
 from benchmarks.code import checksum
@@ -83,6 +84,14 @@ class Trial(Work):
         }
 
 
+def _code(name: str) -> str:
+    """Return a checksum of a method's code, and of what trains it."""
+    if not methods.is_trained(name):
+        return checksum(name)
+    here = Path(__file__).parent
+    return checksum(name, str(baselines.FOLDER / "train.py"), str(here / "training.py"))
+
+
 def _told(crawl: Crawl) -> Row:
     """Return a crawl as plain values, its trace by name."""
     row = asdict(crawl)
@@ -94,7 +103,7 @@ def plan(
     folds: Sequence[Fold], names: Sequence[str], seeds: int, steps: int
 ) -> list[Trial]:
     """Return all trials; methods only where they are made for the kind."""
-    codes = {name: checksum(name) for name in names}
+    codes = {name: _code(name) for name in names}
     found = []
     for fold in folds:
         kind = fold.test[0].ground.kind
