@@ -34,11 +34,13 @@ ONLINE = (
     "breadth_first",
 )
 DEEP = ("masked_ppo", "masked_ppo:residual=false", "boosted_trees", "cloning")
-TRAINED = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", "naive_bayes_q")
+BAYES = ("naive_bayes_q", "td_naive_bayes")
+TRAINED = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", *BAYES)
 # Told the oracle's value of every candidate at each step: fewer steps teach as much.
 TAUGHT, TAUGHT_SHARE = ("boosted_trees", "cloning"), 8
 QUICK = (Z_SUM, "linucb", "best_first", "masked_ppo", "naive_bayes_q", "weblog_td")
 
+MODEL = {"bins": 3, "text": "related", "endings": True}  # of naive Bayes
 # Greedy from first to last: another seed gives the same crawl.
 NO_CHANCE = (
     ORACLE,
@@ -50,14 +52,14 @@ NO_CHANCE = (
     "change_rate",
     "best_first",
     "breadth_first",
-    "naive_bayes_q",
+    *BAYES,
 )
 
 
 def defaults() -> list[str]:
     """Return all methods that take part unless others are asked for."""
     papers = [name for names in PAPERS.values() for name in names]
-    return list(dict.fromkeys([*ONLINE, *papers, *DEEP]))
+    return list(dict.fromkeys([*ONLINE, *papers, *BAYES, *DEEP]))
 
 
 def check(names: Sequence[str]) -> list[str]:
@@ -119,11 +121,12 @@ def prepare(name: str, fold: Fold, seed: int, steps: int, folder: Path) -> Maker
     module = baselines.load(method)
     if not is_trained(name):
         return lambda env: module.make(env, seed, **settings)
-    if method == "naive_bayes_q":
+    if method in BAYES:
+        model = {key: settings.pop(key, value) for key, value in MODEL.items()}
         file = folder / "model.npz"
         if not file.is_file():
-            _train_bayes(fold, settings, file)
-        return lambda env: module.make(env, seed, model=str(file))
+            _train_bayes(fold, model, file)
+        return lambda env: module.make(env, seed, **settings, model=str(file))
     from benchmarks.generalisation.training import train
 
     weights = train(method, settings, fold, seed, steps, folder)
@@ -135,10 +138,9 @@ def _train_bayes(fold: Fold, settings: dict[str, Any], file: Path) -> None:
     from baselines._naive_bayes import train
     from baselines._spider_q import site_links
 
-    chosen = {"bins": 3, "text": "related", "endings": True, **settings}
     sites = [
         site_links(load_trace(crawl.ground.trace), str(crawl.options["site"]))
         for crawl in fold.train
     ]
     file.parent.mkdir(parents=True, exist_ok=True)
-    train(sites, **chosen).save(file)
+    train(sites, **settings).save(file)

@@ -9,7 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.assemble import RANDOM
-from benchmarks.generalisation.methods import SCALE, TAUGHT, TAUGHT_SHARE, is_trained
+from benchmarks.generalisation.methods import (
+    BAYES,
+    SCALE,
+    TAUGHT,
+    TAUGHT_SHARE,
+    is_trained,
+)
 from benchmarks.generalisation.results import Outcome
 from benchmarks.generalisation.statistics import LOST, TIED, WON, interval, verdict
 from benchmarks.generalisation.studies import FINDS, Study
@@ -38,7 +44,7 @@ def report(outcomes: Sequence[Outcome], *, seeds: int, steps: int) -> str:
     parts = [
         f"Trained methods: {seeds} training seeds, {steps:,} environment steps each; "
         f"{listed(TAUGHT)}, which learn from the oracle's values of all candidates: "
-        f"{steps // TAUGHT_SHARE:,}; `naive_bayes_q` reads its training sites whole, "
+        f"{steps // TAUGHT_SHARE:,}; {listed(BAYES)} read their training sites whole, "
         f"once. Methods with chance of their own: {seeds} seeds.",
         "## What came out",
         "\n".join(f"- {sentence}" for sentence in map(summary, shown)),
@@ -133,9 +139,13 @@ def scores_table(outcome: Outcome) -> list[list[str]]:
             cells = [gaps[0].show(3), verdict(gaps[0]), gaps[1].show(3)]
         kind = "scale" if name in SCALE else outcome.group(name)
         cpu = f"{outcome.cpu[name]:,.1f}" if is_trained(name) else ""
-        own = [f"{area.mean:.3f}", *cells[:2], f"{found.mean:.3f}", cells[2]]
+        own = [_plain(area.mean), *cells[:2], _plain(found.mean), cells[2]]
         lines.append([code(name), kind, *own, f"{outcome.found[name]:,.1f}", cpu])
     return [head, *lines]
+
+
+def _plain(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # no minus before nothing
 
 
 def rivals_table(outcome: Outcome, rivals: Sequence[str]) -> list[list[str]]:
