@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 # The pinned pyright is the one we want; do not ask for the newest.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help leaderboard reproduce tensorboard test test-all lint bench format clean
+.PHONY: help leaderboard reproduce train tensorboard test test-all lint bench format clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -24,6 +24,9 @@ leaderboard: $(READY) ## run the baselines on the tasks and rank them
 
 reproduce: $(READY) ## run the experiments of all papers anew and write reports
 	$(BIN)/python -m benchmarks.reproduce all $(ARGS)
+
+train: $(READY) ## train a learned method (ARGS="masked_ppo --task topic ...")
+	$(BIN)/python -m baselines.train $(or $(ARGS),--help)
 
 tensorboard: $(READY) ## open TensorBoard on runs/ (or ARGS="--logdir DIR")
 	$(BIN)/tensorboard --logdir runs $(ARGS)

@@ -1,11 +1,11 @@
 """Crawlers to compare with: one method a file, found by looking into this folder.
 
-A file without a leading underscore is a baseline, `agent` and `fleet` aside. It offers
-``make(env, seed) -> Agent``, and that is all it takes to be tested and ranked. Settings
-of a method are keyword arguments of its ``make``; a name may give them:
-``"linear_td:alpha=0.2,first=discovered"``. A module that is not made for all kinds of
-environments names its own, ``KINDS = ("topic", "spider")``, and one whose ``make``
-learns from other sites or topics says ``TRAINS = True``.
+A file without a leading underscore is a baseline, `agent`, `fleet` and `train` aside.
+It offers ``make(env, seed) -> Agent``, and that is all it takes to be tested and
+ranked. Settings of a method are keyword arguments of its ``make``; a name may give
+them: ``"linear_td:alpha=0.2,first=discovered"``. A module that is not made for all
+kinds of environments names its own, ``KINDS = ("topic", "spider")``, and one whose
+``make`` learns from other sites or topics says ``TRAINS = True``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 FOLDER = Path(__file__).parent
-LOOPS = ("agent", "fleet")  # what lets agents run; no baselines
+LOOPS = ("agent", "fleet", "train")  # what lets agents run or learn; no baselines
 
 
 def names() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -78,6 +78,20 @@ class ForageVecEnv(VecEnv):
         self._returns[done] = 0
         self._lengths[done] = 0
         return observation, rewards.astype(np.float32), done, infos
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain arrays and values."""
+        return {
+            "batch": self.batch.snapshot(),
+            "returns": self._returns.copy(),
+            "lengths": self._lengths.copy(),
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> VecEnvObs:
+        """Put back a state that `snapshot` took; return the observation there."""
+        self._returns = np.array(snapshot["returns"])
+        self._lengths = np.array(snapshot["lengths"])
+        return self.batch.restore(snapshot["batch"])[0]
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, as booleans (envs, slots)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -212,6 +213,35 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, as booleans (envs, slots)."""
         return self._masks.astype(np.bool_)
+
+    # --- beyond Gymnasium
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain arrays and values."""
+        return {
+            "worlds": [world.snapshot() for world in self.worlds],
+            "episodes": [asdict(one) if one else None for one in self.running],
+            "randoms": [random.bit_generator.state for random in self._randoms],
+            "ended": self._ended.copy(),
+        }
+
+    def restore(
+        self, snapshot: Mapping[str, Any]
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Put back a state that `snapshot` took; return the observation there."""
+        if len(snapshot["worlds"]) != self.num_envs:
+            raise ValueError(
+                f"the snapshot has {len(snapshot['worlds'])} crawls, this batch has "
+                f"{self.num_envs}"
+            )
+        self._ended = np.array(snapshot["ended"], np.bool_)
+        observation = self._new_observation()
+        for i, world in enumerate(self.worlds):
+            world.restore(snapshot["worlds"][i])
+            self.running[i] = Episode.restored(snapshot["episodes"][i])
+            self._randoms[i].bit_generator.state = snapshot["randoms"][i]
+            self._write(i, observation)
+        return self._returned(observation)
 
     # --- parts
 

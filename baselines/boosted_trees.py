@@ -1,0 +1,37 @@
+"""Visit what boosted trees value most, fit to the oracle's values on other tasks.
+
+While it trains, the oracle looks into the trace and values candidates; gradient-boosted
+trees learn that value from columns that a crawler knows, their z-scores over the
+frontier, and the context. The trees are shipped as arrays; ``python -m baselines.train
+boosted_trees`` makes others.
+
+Paper: J. Friedman, "Greedy function approximation: a gradient boosting machine" (2001);
+J. Rennie, A. McCallum, "Using reinforcement learning to spider the web efficiently"
+(1999), for the oracle's values.
+
+**Differs from the paper in**: histogram trees of scikit-learn, fit to squared error.
+States come from a mixture of oracle, chance and the trees so far, and only some
+candidates of each are learned from. In News the value is novel pages a fetch at once.
+It trains on the slots and chooses from the whole frontier, ties to the URL discovered
+first.
+
+Cost per step: the frontier's columns, and the trees for those candidates of which a
+value has passed a threshold since they were last asked; compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baselines._set_scorer import SetForager
+from baselines._weights import load_weights
+from baselines.agent import world_of
+
+
+def make(env: Any, seed: int, weights: str = "") -> SetForager:
+    """Make the agent from shipped trees, or those of a file."""
+    from baselines._trees import TreeScorer
+
+    world = world_of(env)
+    found = load_weights("boosted_trees", world, weights)
+    return SetForager(world, found, scorer=TreeScorer(found.arrays))
