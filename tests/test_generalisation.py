@@ -284,7 +284,7 @@ def test_winners_beat_every_rival() -> None:
 def test_it_runs_reports_and_continues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["z_sum", "best_first", "naive_bayes_q"]
+    asked = ["breadth_first", "best_first", "naive_bayes_q"]
     arguments = ["--quick", "--studies", "sites", "news", "--out", str(tmp_path)]
     arguments += ["--methods", *asked, "weblog_td", "--workers", "1", "--tasks", "6"]
     assert command.main(arguments) == 0
@@ -296,7 +296,7 @@ def test_it_runs_reports_and_continues(
         assert f"`{name}`" in report
     assert first["differences.png"].startswith(b"\x89PNG")
     capsys.readouterr()
-    next(tmp_path.glob("rows/*z_sum*")).unlink()
+    next(tmp_path.glob("rows/*best_first*")).unlink()
     assert command.main(arguments) == 0
     assert "[1/1]" in capsys.readouterr().out
     assert contents(tmp_path) == first
@@ -346,7 +346,7 @@ def test_what_cannot_be_asked_for_is_refused(
 
     assert "give some with --traces" in refused("--studies", "recordings")
     assert "there is no agent 'nobody'" in refused("--methods", "nobody")
-    assert "no setting 'wings'" in refused("--methods", "z_sum:wings=2")
+    assert "no setting 'wings'" in refused("--methods", "best_first:wings=2")
     assert "There is no trace" in refused("--traces", "nowhere", "--quick")
     monkeypatch.setattr("baselines.ljm.TRAINS", True, raising=False)
     assert "ljm trains on what it likes" in refused("--methods", "ljm")

@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     one_thread()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     console.print("Preparing the traces (the first time takes some seconds) ...")
-    default = methods.QUICK if given.quick else methods.defaults()
+    default = methods.known(methods.QUICK) if given.quick else methods.defaults()
     try:
         names = methods.check(given.methods or default)
         studies = make_studies(given.studies, given.traces, size)

@@ -59,7 +59,13 @@ NO_CHANCE = (
 def defaults() -> list[str]:
     """Return all methods that take part unless others are asked for."""
     papers = [name for names in PAPERS.values() for name in names]
-    return list(dict.fromkeys([*ONLINE, *papers, *BAYES, *DEEP]))
+    return known([*ONLINE, *papers, *BAYES, *DEEP])
+
+
+def known(names: Sequence[str]) -> list[str]:
+    """Return those of the names that are baselines here, each once."""
+    here = baselines.names()
+    return [x for x in dict.fromkeys(names) if baselines.split(x)[0] in here]
 
 
 def check(names: Sequence[str]) -> list[str]:
