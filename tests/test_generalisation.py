@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from benchmarks.generalisation import __main__ as command
 from benchmarks.generalisation import methods
 from benchmarks.generalisation.results import outcome
@@ -33,8 +35,6 @@ from benchmarks.generalisation.studies import (
     recording_studies,
 )
 from benchmarks.generalisation.trials import Trial
-from scipy import stats
-
 from benchmarks.reproduce import verdicts
 from gym_webforage.world.rules import parse_budget
 
