@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gym_webforage
 from benchmarks.leaderboard import positive
-from benchmarks.reproduce import automata, energy, evolution, selection
+from benchmarks.reproduce import automata, energy, evolution, selection, spidering
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
 from benchmarks.standings import commit
@@ -28,6 +28,7 @@ PAPERS: dict[str, ModuleType] = {
     "evolution": evolution,
     "automata": automata,
     "energy": energy,
+    "spidering": spidering,
 }
 SEEDS, QUICK_SEEDS = 10, 2
 
@@ -42,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("paper", choices=[*PAPERS, "all"], help="whose experiment")
     made.add_argument(
-        "--quick", action="store_true", help="two days on a small trace, two seeds"
+        "--quick", action="store_true", help="small traces, short runs, two seeds"
     )
     made.add_argument(
         "--seeds",
