@@ -7,18 +7,32 @@ where the two disagree, one of them is wrong.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from math import cos, fsum, pi, sin, sqrt
+from math import cos, floor, fsum, pi, sin, sqrt
 from typing import Any
 
 from gym_webforage.trace.trace import Trace
 from gym_webforage.world.layout import DEAD, ILLEGAL, NOVEL, SENT, VISITED
+from gym_webforage.world.layout import TRANSFER_COLUMNS as TRANSFER
 from gym_webforage.world.rules import Rules, parse_budget, parse_duration
 
 DAY = 86_400_000
 HOUR = 3_600_000
+
+PROMISE = (
+    "anchor",
+    "near",
+    "url",
+    "anchor_paid",
+    "url_paid",
+    "source",
+    "source_rate",
+    "directory_rate",
+    "path_rate",
+    "ending_rate",
+)
 
 
 @dataclass
@@ -26,6 +40,7 @@ class Link:
     target: int
     anchor: list[int]
     near: list[int]
+    tag_path: int
 
 
 @dataclass
@@ -65,14 +80,19 @@ class Memory:
     found_at: int  # step
     source: int | None = None  # the URL on which it was first found
     anchor: list[int] = field(default_factory=list)  # of the link found first
+    near: list[int] = field(default_factory=list)  # of the link found first
+    tag_path: int = -1  # of the link found first
+    new_words: float = 0.0
     best_anchor: float = 0.0
     best_near: float = 0.0
-    best_source: float = 0.0
+    source_values: list[float] = field(default_factory=list)
     in_links: int = 0
     visits: int = 0
     novel: int = 0  # documents in the steps that visited it
     version: Version | None = None  # fetched last, if alive
     age: int = 0
+    fetched_at: list[int] = field(default_factory=list)  # News: when found alive
+    changed_at: list[int] = field(default_factory=list)  # and another than before
     values: list[float] = field(default_factory=list)  # its relevance at each visit
 
 
@@ -86,7 +106,10 @@ class ReferenceForager:
     path_visits: int = 0
     at_start: bool = False  # News: any known URL may be visited
     sent: set[int] = field(default_factory=set)
-    profile: dict[int, float] = field(default_factory=dict)
+    paid_links: dict[int, float] = field(default_factory=dict)  # weight by word
+    paid_bodies: dict[int, float] = field(default_factory=dict)
+    seen_words: set[int] = field(default_factory=set)
+    next_scanned: int | None = None  # whose turn it is to be considered for a slot
     steps: int = 0
     last_reward: float = 0.0
     total_reward: float = 0.0
@@ -113,6 +136,7 @@ class ReferenceWorld:
         slots: int = 8,
         shortlist: str = "newest",
         features: str = "state",
+        scaled: bool = False,
     ) -> None:
         self.trace = trace
         self.rules = rules
@@ -120,6 +144,7 @@ class ReferenceWorld:
         self.slots = slots
         self.shortlist = shortlist
         self.features = features
+        self.scaled = scaled
         self.is_news = rules.kind == "news"
         self.fetch_time = round(rules.fetch_seconds * 1000)
         self.host_delay = round(rules.host_delay * 1000)
@@ -156,7 +181,9 @@ class ReferenceWorld:
                 self.start_path(forager)
             else:
                 for url in memory:
+                    self.note_words(forager, url)
                     self.join(forager, url)
+                self.choose_slots(forager, list(memory))
 
     def snapshot(self) -> dict[str, Any]:
         return copy.deepcopy(vars(self))
@@ -222,6 +249,9 @@ class ReferenceWorld:
             if version is None or not version.is_alive:
                 continue
             memory = forager.memory[fetched_url]
+            memory.fetched_at.append(self.clock)
+            if memory.version not in (None, version):
+                memory.changed_at.append(self.clock)
             memory.version = version
             memory.age = self.clock - version.published
             if not version.is_page or memory.age > self.max_age:
@@ -282,16 +312,25 @@ class ReferenceWorld:
             if self.is_relevant(value):
                 row["flags"] |= NOVEL
                 for token in memory.anchor + self.url_tokens[url]:
-                    old = forager.profile.get(token, 0.0)
-                    forager.profile[token] = old + self.idf[token]
+                    old = forager.paid_links.get(token, 0.0)
+                    forager.paid_links[token] = old + self.idf[token]
+                for token, count in version.body if version else []:
+                    old = forager.paid_bodies.get(token, 0.0)
+                    weight = count * self.idf[token] / version.norm
+                    forager.paid_bodies[token] = old + weight
         links = self.links_seen(url, version)
         if stands and links:
             self.leave_all(forager)
+        new = []
         for link in links:
             unknown = link.target not in forager.memory
             self.meet(forager, url, link, value)
+            if unknown:
+                new.append(link.target)
+                self.note_words(forager, link.target)
             if unknown or stands:
                 self.join(forager, link.target)
+        self.choose_slots(forager, new)
         return row["value"]
 
     def paid_again(self, value: float) -> float:
@@ -397,16 +436,30 @@ class ReferenceWorld:
                 found_at=forager.steps,
                 source=url,
                 anchor=link.anchor,
+                near=link.near,
+                tag_path=link.tag_path,
             )
         memory = forager.memory[link.target]
         memory.in_links += 1
         memory.best_anchor = max(memory.best_anchor, self.about(link.anchor))
         memory.best_near = max(memory.best_near, self.about(link.near))
-        memory.best_source = max(memory.best_source, value)
+        memory.source_values.append(value)
+
+    def note_words(self, forager: ReferenceForager, url: int) -> None:
+        """Note which share of the words of a URL just found is new."""
+        memory = forager.memory[url]
+        words = memory.anchor + self.url_tokens[url]
+        new = set(words) - forager.seen_words
+        memory.new_words = len(new) / len(words) if words else 0.0
+        forager.seen_words |= new
 
     # --- frontier and slots
 
     def leave(self, forager: ReferenceForager, url: int) -> None:
+        if forager.next_scanned == url:
+            waiting = list(forager.frontier)
+            later = waiting[waiting.index(url) + 1 :]
+            forager.next_scanned = later[0] if later else None
         del forager.frontier[url]
         self.update_slots(forager)
 
@@ -418,7 +471,51 @@ class ReferenceWorld:
         forager.frontier.setdefault(url)
         self.update_slots(forager)
 
+    def choose_slots(self, forager: ReferenceForager, new: list[int]) -> None:
+        """Let the new URLs and some others compete with those in the slots."""
+        if self.shortlist != "promising" or not self.slots:
+            return
+        held = [url for url in forager.slots if url >= 0]
+        if len(forager.frontier) <= self.slots:
+            chosen = list(forager.frontier)
+        else:
+            rivals = [*held, *new, *self.scanned(forager, {*held, *new})]
+            order = {url: number for number, url in enumerate(forager.memory)}
+            rivals.sort(key=lambda url: (-self.promise(forager, url), order[url]))
+            winners = set(rivals[: self.slots])
+            chosen = [url for url in forager.memory if url in winners]
+        forager.slots = [url if url in chosen else -1 for url in forager.slots]
+        for url in chosen:
+            if url not in forager.slots:
+                forager.slots[forager.slots.index(-1)] = url
+
+    def scanned(self, forager: ReferenceForager, others: set[int]) -> list[int]:
+        """Return the next 32 of the frontier in turn, apart from ``others``."""
+        frontier = list(forager.frontier)
+        turn = forager.next_scanned
+        at = 0 if turn is None else frontier.index(turn)
+        found = []
+        for _ in frontier:
+            if len(found) == 32:
+                break
+            url = frontier[at % len(frontier)]
+            at = at % len(frontier) + 1
+            if url not in others:
+                found.append(url)
+        forager.next_scanned = frontier[at] if at < len(frontier) else None
+        return found
+
+    def promise(self, forager: ReferenceForager, url: int) -> int:
+        row = dict(zip(TRANSFER, self.topic_row(forager, url), strict=True))
+        total = sum(row[name] for name in PROMISE)
+        return floor(1024 * total + 0.3137)
+
     def update_slots(self, forager: ReferenceForager) -> None:
+        if self.shortlist == "promising":
+            forager.slots = [
+                url if url in forager.frontier else -1 for url in forager.slots
+            ]
+            return
         newest = self.shortlist == "newest"
         ordered = reversed(forager.frontier) if newest else iter(forager.frontier)
         shortlist = list(islice(ordered, self.slots))
@@ -432,25 +529,36 @@ class ReferenceWorld:
 
     def observe(self, forager: int) -> tuple[list[list[float]], list[int], list[float]]:
         actor = self.foragers[forager]
-        row = self.news_row if self.is_news else self.topic_row
-        width = 12
-        if self.is_news:
-            width = 6 + (self.trace.states if self.features == "state" else 0)
-        candidates = [
-            row(actor, url) if url >= 0 else [0.0] * width for url in actor.slots
-        ]
+        urls = [url for url in actor.slots if url >= 0]
+        found = dict(zip(urls, self.feature_rows(actor, urls), strict=True))
+        if self.scaled:
+            rows = z_scores(list(found.values()), list(found.values()))
+            found = dict(zip(urls, rows, strict=True))
+        width = len(self.row(actor, actor.known[0]))
+        candidates = [found.get(url, [0.0] * width) for url in actor.slots]
         mask = [1 if url >= 0 else 0 for url in actor.slots]
         return candidates, mask, self.context(actor)
+
+    def feature_rows(
+        self, forager: ReferenceForager, urls: list[int]
+    ) -> list[list[float]]:
+        return [self.row(forager, url) for url in urls]
+
+    def row(self, forager: ReferenceForager, url: int) -> list[float]:
+        if not self.is_news:
+            return self.topic_row(forager, url)
+        row = self.news_row(forager, url)
+        return row if self.features == "state" else row + self.history(forager, url)
 
     def news_row(self, forager: ReferenceForager, url: int) -> list[float]:
         memory = forager.memory[url]
         version = memory.version
         state: list[float] = []
-        if self.features == "state":
+        if self.features != "transfer":
             state = version.state if version else [0.0] * self.trace.states
         return [
             *state,
-            ratio(memory.age, 24 * HOUR),
+            ratio(memory.age // 100, 24 * HOUR / 100),  # in tenths of a second
             ratio(len(version.links) if version else 0, 20),
             ratio(memory.in_links, 5),
             ratio(memory.visits, 5),
@@ -458,41 +566,72 @@ class ReferenceWorld:
             1.0 if version else 0.0,
         ]
 
+    def history(self, forager: ReferenceForager, url: int) -> list[float]:
+        memory = forager.memory[url]
+        version, fetched = memory.version, memory.fetched_at
+        changed = memory.changed_at
+        visits = novel = 0
+        for other, remembered in forager.memory.items():
+            if self.is_beside(url, other):
+                visits += remembered.visits
+                novel += remembered.novel
+        return [
+            ratio(len(fetched), 5),
+            len(changed) / len(fetched) if fetched else 0.0,
+            ratio(self.clock - fetched[-1], DAY) if fetched else 1.0,
+            ratio(self.clock - changed[-1], DAY) if changed else 1.0,
+            ratio(self.clock - version.published, DAY) if version else 0.0,
+            ratio(novel / (visits + 1), 5),
+        ]
+
+    def is_beside(self, url: int, other: int) -> bool:
+        """Say whether two URLs are in the same directory."""
+        one, two = (self.trace.urls[i].rpartition("/")[0] for i in (url, other))
+        return one == two
+
     def topic_row(self, forager: ReferenceForager, url: int) -> list[float]:
         memory = forager.memory[url]
-        site, ending = self.trace.url_site[url], self.trace.url_ending[url]
-        everything = forager.memory.items()
-        siblings = [
-            value
-            for _, remembered in everything
-            for value in remembered.values
-            if memory.source is not None and remembered.source == memory.source
-        ]
-        on_site = [
-            value
-            for other, remembered in everything
-            for value in remembered.values
-            if self.trace.url_site[other] == site
-        ]
-        ends_so = [
-            value
-            for other, remembered in everything
-            for value in remembered.values
-            if self.trace.url_ending[other] == ending
-        ]
+        site, ending = self.trace.url_site, self.trace.url_ending
+        done = [(at, past) for at, past in forager.memory.items() if past.values]
+        values = [value for _, past in done for value in past.values]
+        mean = sum(values) / len(values) if values else 0.0
+
+        def rate(alike: Callable[[int, Memory], bool]) -> float:
+            found = [
+                value
+                for other, past in done
+                for value in past.values
+                if alike(other, past)
+            ]
+            return (sum(found) + mean) / (len(found) + 1)
+
+        source, path = memory.source, memory.tag_path
+        sources = memory.source_values
+        url_words = self.url_tokens[url]
+        links, bodies = forager.paid_links, forager.paid_bodies
+        beside = [past for other, past in done if self.is_beside(url, other)]
         return [
             memory.best_anchor,
             memory.best_near,
-            self.about(self.url_tokens[url]),
-            memory.best_source,
-            sum(siblings) / (len(siblings) + 1),
-            sum(on_site) / (len(on_site) + 1),
-            sum(ends_so) / (len(ends_so) + 1),
+            self.about(url_words),
+            self.likeness(links, memory.anchor),
+            self.likeness(links, memory.near),
+            self.likeness(links, url_words),
+            self.likeness(bodies, memory.anchor),
+            self.likeness(bodies, memory.near),
+            self.likeness(bodies, url_words),
+            max(sources, default=0.0),
+            sum(sources) / len(sources) if sources else 0.0,
+            rate(lambda _, past: source is not None and past.source == source),
+            rate(lambda other, _: self.is_beside(url, other)),
+            rate(lambda _, past: path >= 0 and past.tag_path == path),
+            rate(lambda other, _: ending[other] == ending[url]),
+            rate(lambda other, _: site[other] == site[url]),
             ratio(memory.depth, 5),
             ratio(forager.steps - memory.found_at, 100),
             ratio(memory.in_links, 5),
-            self.like_paid(forager, memory.anchor),
-            self.like_paid(forager, self.url_tokens[url]),
+            memory.new_words,
+            1 / (1 + sum(len(past.values) for past in beside)),
         ]
 
     def about(self, tokens: list[int]) -> float:
@@ -503,9 +642,8 @@ class ReferenceWorld:
         total = sum(self.idf[token] * self.weights[token] for token in tokens)
         return min(1.0, total / length)
 
-    def like_paid(self, forager: ReferenceForager, tokens: list[int]) -> float:
-        """Return the cosine of tokens with the forager's profile, at most 1."""
-        profile = forager.profile
+    def likeness(self, profile: dict[int, float], tokens: list[int]) -> float:
+        """Return the cosine of tokens with half of a profile, at most 1."""
         if not tokens or not profile:
             return 0.0
         length = sqrt(sum(self.idf[token] ** 2 for token in tokens))
@@ -533,6 +671,19 @@ class ReferenceWorld:
             last / (1 + abs(last)),
             mean / (1 + abs(mean)),
         ]
+
+
+def z_scores(rows: list[list[float]], among: list[list[float]]) -> list[list[float]]:
+    """Return rows less the means, over the standard deviations, of others."""
+    columns = []
+    for column, others in zip(
+        zip(*rows, strict=True), zip(*among, strict=True), strict=True
+    ):
+        mean = sum(others) / len(others)
+        width = sqrt(sum((value - mean) ** 2 for value in others) / len(others))
+        is_flat = max(others) - min(others) <= 1e-6
+        columns.append([0.0 if is_flat else (value - mean) / width for value in column])
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def ratio(number: float, half: float) -> float:
@@ -573,6 +724,7 @@ def read_versions(trace: Trace) -> list[list[Version]]:
                     target,
                     anchors[link_text] if link_text >= 0 else [],
                     nears[link_text] if link_text >= 0 else [],
+                    int(trace.tag_path[link_text]) if link_text >= 0 else -1,
                 )
                 for target, link_text in zip(target_row, text_row, strict=True)
             ],

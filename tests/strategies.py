@@ -20,6 +20,7 @@ from gym_webforage.world.topic import Topic
 
 START = 1_600_000_000_000  # all times lie some seconds around it
 ENDINGS = ("", ".html", ".pdf")
+FOLDERS = ("", "", "a/", "a/b/", "c/")
 PAGES = (200, 200, 200, 200, 204, 299)
 REDIRECTS = (300, 301, 302, 399)
 DEAD_ENDS = (0, 199, 400, 404, 410, 500)
@@ -44,6 +45,7 @@ class Case:
     slots: int
     shortlist: str
     features: str
+    scaled: bool
     episodes: tuple[Episode, ...]
 
 
@@ -111,7 +113,7 @@ def traces(draw: st.DrawFn) -> Trace:
     url_tokens, anchors, nears = tokens(urls), tokens(link_texts), tokens(link_texts)
     bodies = [sorted(set(body)) for body in tokens(page_texts)]
     names = [
-        f"http://s{site}.org/p{url}{random.choice(ENDINGS)}"
+        f"http://s{site}.org/{random.choice(FOLDERS)}p{url}{random.choice(ENDINGS)}"
         for url, site in enumerate(url_sites)
     ]
     return Trace.build(
@@ -140,6 +142,8 @@ def traces(draw: st.DrawFn) -> Trace:
         anchor_token=flat(anchors),
         near_start=offsets(nears),
         near_token=flat(nears),
+        tag_paths=["p a", "li a"],
+        tag_path=[random.randrange(-1, 2) for _ in nears],
         body_start=offsets(bodies),
         body_token=flat(bodies),
         body_count=[random.randint(1, 3) for _ in flat(bodies)],
@@ -225,13 +229,17 @@ def cases(draw: st.DrawFn, kind: Kind) -> Case:
         drawn = replace(drawn, relevance="similarity")
     foragers = draw(st.sampled_from((1, 1, 2, 3)))
     episode = episodes(trace, kind, foragers)
-    features = ("state", "transfer") if kind == "news" else ("transfer",)
+    features = ("state", "transfer", "all") if kind == "news" else ("transfer",)
+    shortlists = ("newest", "oldest")
+    if kind != "news" and drawn.reach == "frontier":
+        shortlists += ("promising", "promising")
     return Case(
         trace=trace,
         rules=drawn,
         foragers=foragers,
         slots=draw(st.sampled_from((8, 3, 1, 0))),
-        shortlist=draw(st.sampled_from(("newest", "oldest"))),
+        shortlist=draw(st.sampled_from(shortlists)),
         features=draw(st.sampled_from(features)),
+        scaled=draw(st.sampled_from((False, False, True))),
         episodes=tuple(draw(st.lists(episode, min_size=1, max_size=2))),
     )

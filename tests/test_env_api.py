@@ -386,7 +386,7 @@ def test_restoring_goes_back_in_time():
     ):
         with pytest.raises(ValueError, match=f"taken with another {what}, so"):
             make("WebForage/News-v0", **other).unwrapped.restore(before)
-    with pytest.raises(ValueError, match="another kind, features, so"):
+    with pytest.raises(ValueError, match="another kind, shortlist, features, so"):
         make("WebForage/Topic-v0").unwrapped.restore(before)
 
 

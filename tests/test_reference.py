@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -16,7 +17,13 @@ from gym_webforage.world import Rules, World
 from gym_webforage.world.layout import DEAD
 from gym_webforage.world.rules import KINDS, Kind
 from gym_webforage.world.topic import Topic
-from tests.reference import Link, ReferenceForager, ReferenceWorld, Version
+from tests.reference import (
+    Link,
+    ReferenceForager,
+    ReferenceWorld,
+    Version,
+    z_scores,
+)
 from tests.strategies import START, Case, Episode, cases
 
 SETTINGS = settings(
@@ -25,6 +32,8 @@ SETTINGS = settings(
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+MOST_COMPARED = 50  # known URLs up to which all features are compared
 
 
 class DisagreementError(AssertionError):
@@ -39,6 +48,7 @@ def worlds(
         "slots": case.slots,
         "shortlist": case.shortlist,
         "features": case.features,
+        "scaled": case.scaled,
     }
     world = World(case.trace, case.rules, log=True, **options)
     return world, reference(case.trace, case.rules, **options)
@@ -58,9 +68,9 @@ def same(what: str, compiled: Any, plain: Any) -> None:
         raise DisagreementError(f"{what}: compiled {compiled}, by the rules {plain}")
 
 
-def close(what: str, compiled: Any, plain: Any) -> None:
+def close(what: str, compiled: Any, plain: Any, within: float = 1e-5) -> None:
     plain = np.asarray(plain, np.float64).reshape(np.shape(compiled))
-    if not np.allclose(compiled, plain, rtol=0, atol=1e-5):
+    if not np.allclose(compiled, plain, rtol=within, atol=within):
         raise DisagreementError(f"{what}: compiled {compiled}, by the rules {plain}")
 
 
@@ -78,8 +88,24 @@ def compare(world: World, plain: ReferenceWorld) -> None:
         assert len(candidates) == len(rows)
         for row, expected_row in zip(candidates, rows, strict=True):
             same("columns", len(row), len(expected_row))
-            close("candidate", row, expected_row)
+            close("candidate", row, expected_row, 0.02 if plain.scaled else 1e-5)
         close("context", context, expected_context)
+        if len(expected.known) <= MOST_COMPARED and expected.steps % 5 == 0:
+            compare_features(world, plain, number)
+
+
+def compare_features(world: World, plain: ReferenceWorld, number: int) -> None:
+    expected = plain.foragers[number]
+    rows = plain.feature_rows(expected, expected.action_set())
+    close("features", world.features(forager=number), rows)
+    known = plain.feature_rows(expected, expected.known)
+    found = world.features(expected.known, forager=number)
+    close("features", found, known)
+    if rows:
+        # From the compiled rows: a z-score can make any rounding large.
+        among = world.features(forager=number)
+        scaled = world.features(expected.known, scaled=True, forager=number)
+        close("z-scores", scaled, z_scores(found.tolist(), among.tolist()), 1e-3)
 
 
 def compare_events(world: World, plain: ReferenceWorld) -> None:
@@ -185,23 +211,38 @@ def wide_trace(links: int) -> Trace:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shortlist", ["newest", "oldest"])
-def test_growth(kind: Kind, shortlist: str) -> None:
+def wide_case(kind: Kind, shortlist: str, links: int) -> Case:
     how = ("slot", "legal", "slot", "url")
     actions = tuple((how[step % 4], 37 * step, step % 2) for step in range(60))
     topic = Topic("third", np.zeros(0), 0) if kind == "topic" else None
-    play(
-        Case(
-            trace=wide_trace(5_000),
-            rules=Rules(kind=kind, budget="1000d", path_length=9, relevance="label"),
-            foragers=2,
-            slots=8,
-            shortlist=shortlist,
-            features="state" if kind == "news" else "transfer",
-            episodes=(Episode(START, (0,), topic, -1, actions),),
-        )
+    return Case(
+        trace=wide_trace(links),
+        rules=Rules(kind=kind, budget="1000d", path_length=9, relevance="label"),
+        foragers=2,
+        slots=8,
+        shortlist=shortlist,
+        features="state" if kind == "news" else "transfer",
+        scaled=False,
+        episodes=(Episode(START, (0,), topic, -1, actions),),
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shortlist", ["newest", "oldest"])
+def test_growth(kind: Kind, shortlist: str) -> None:
+    play(wide_case(kind, shortlist, 5_000))
+
+
+@pytest.mark.parametrize("kind", ["topic", "spider"])
+def test_turns_on_a_long_frontier(kind: Kind) -> None:
+    class AlwaysFromTheStart(ReferenceWorld):
+        def scanned(self, forager: ReferenceForager, others: set[int]) -> list[int]:
+            forager.next_scanned = None
+            return super().scanned(forager, others)
+
+    play(wide_case(kind, "promising", 200))
+    with pytest.raises(DisagreementError):
+        play(wide_case(kind, "promising", 200), AlwaysFromTheStart)
 
 
 # --- that the comparison would notice a rule that is kept wrongly
@@ -321,6 +362,23 @@ class ForgetsNear(ReferenceWorld):
         row = super().topic_row(forager, url)
         row[1] = 0.0
         return row
+
+
+class ForgetsChanges(ReferenceWorld):
+    def history(self, forager: ReferenceForager, url: int) -> list[float]:
+        row = super().history(forager, url)
+        row[1] = 0.0
+        return row
+
+
+class ForgetsTagPaths(ReferenceWorld):
+    def meet(self, forager: ReferenceForager, url: int, link: Link, *rest: Any) -> None:
+        super().meet(forager, url, replace(link, tag_path=-1), *rest)
+
+
+class LeastPromising(ReferenceWorld):
+    def promise(self, forager: ReferenceForager, url: int) -> int:
+        return -super().promise(forager, url)
 
 
 class WrongFlag(ReferenceWorld):

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+
+from baselines import train as command
 from baselines._training import WEIGHTS, Loop
 from baselines._training_envs import make_training_batch, worlds_of
 from baselines._training_tasks import Source, validation_tasks
 from baselines._validation import Validation
 from baselines._weights import columns_of, family
-from rich.console import Console
-
-from baselines import train as command
 from benchmarks.generalisation.studies import Crawl, Fold, Ground
 from gym_webforage import load_trace
 from gym_webforage.envs.episode import Episode, EpisodeMaker

@@ -61,7 +61,7 @@ def play(
     """
     from gym_webforage import envs
     from gym_webforage.cli.agents import agent_module, make_agent
-    from gym_webforage.envs.forage import DEFAULTS
+    from gym_webforage.envs.forage import DEFAULT_TRACES
     from gym_webforage.envs.run import summarize
 
     kind = _kind(env)
@@ -74,7 +74,7 @@ def play(
         given["render_mode"] = "rgb_array"
     module = agent_module(agent)
     view = getattr(module, "slots", None) if slots is None else _parse_slots(slots)
-    source = trace or DEFAULTS[getattr(envs, f"{kind}Env").kind][0]
+    source = trace or DEFAULT_TRACES[getattr(envs, f"{kind}Env").kind]
     given["trace"] = load(source)
     given["split"] = split
 

@@ -12,9 +12,9 @@ from gymnasium.utils import seeding
 
 from gym_webforage.envs.episode import OPTIONS, Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.forage import (
-    DEFAULTS,
-    check_view,
+    DEFAULT_TRACES,
     make_rules,
+    make_view,
     slot_space,
     whole_number,
 )
@@ -94,7 +94,8 @@ class Crew:
         max_births: int | None = None,
         slots: int | None = 128,
         features: Features | None = None,
-        shortlist: Shortlist = "newest",
+        shortlist: Shortlist | None = None,
+        scaled: bool = False,
         split: Split = "train",
         topic: TopicGiven | None = None,
         site: str | None = None,
@@ -102,11 +103,9 @@ class Crew:
         **rules: Any,
     ) -> None:
         self.rules = make_rules(kind, rules)
-        default_trace, default_features = DEFAULTS[self.rules.kind]
-        features = default_features if features is None else features
-        check_view(kind, slots, features, shortlist)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
         self.slots = slots
-        self.trace = load_trace(default_trace if trace is None else trace)
+        self.trace = load_trace(DEFAULT_TRACES[kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         rule = as_population(population)
         if max_births is None:
@@ -119,9 +118,7 @@ class Crew:
             founders=founders,
             slice_seconds=slice_seconds,
             max_births=max_births,
-            slots=slots or 0,
-            shortlist=shortlist,
-            features=features,
+            **asdict(view),
             log=log,
         )
         self.names = [f"forager_{i}" for i in range(max_births)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +17,13 @@ from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.knowledge import Info, Known
 from gym_webforage.trace import Trace, load_trace
 from gym_webforage.world import layout as L
-from gym_webforage.world.forager import Features, Forager, Shortlist
+from gym_webforage.world.forager import (
+    SHORTLISTS,
+    Features,
+    Forager,
+    Shortlist,
+    View,
+)
 from gym_webforage.world.observe import CONTEXT_COLUMNS, step_and_observe
 from gym_webforage.world.rules import Kind, Rules
 from gym_webforage.world.world import World
@@ -25,10 +32,10 @@ Observation = dict[str, np.ndarray]
 
 MOST_SLOTS = 65_536
 
-DEFAULTS: dict[Kind, tuple[str, Features]] = {  # trace and features
-    "news": ("synthetic-v0", "state"),
-    "topic": ("synthetic-v0", "transfer"),
-    "spider": ("synthetic-sites-v0", "transfer"),
+DEFAULT_TRACES: dict[Kind, str] = {
+    "news": "synthetic-v0",
+    "topic": "synthetic-v0",
+    "spider": "synthetic-sites-v0",
 }
 
 
@@ -57,25 +64,46 @@ def make_rules(kind: Kind, options: Mapping[str, Any]) -> Rules:
     return Rules(kind=kind, **options)
 
 
-def check_view(kind: Kind, slots: int | None, features: str, shortlist: str) -> None:
-    """Refuse arguments of the slot view that make no sense."""
+def make_view(
+    rules: Rules,
+    slots: int | None,
+    features: Features | None,
+    shortlist: Shortlist | None,
+    scaled: bool,
+) -> View:
+    """Fill in the defaults of the kind; refuse arguments that make no sense."""
+    is_news = rules.kind == "news"
+    if features is None:
+        features = "state" if is_news else "transfer"
+    if shortlist is None:
+        has_window = is_news or rules.reach == "links"
+        shortlist = "newest" if has_window else "promising"
     is_number = hasattr(slots, "__index__") and not isinstance(slots, bool)
     if slots is not None and not (is_number and 1 <= slots <= MOST_SLOTS):
         raise ValueError(f"slots is {slots!r}, expected 1 to {MOST_SLOTS}, or None")
-    if features not in ("state", "transfer"):
-        raise ValueError(f"features is {features!r}, expected state or transfer")
-    if features == "state" and kind != "news":
+    if features not in get_args(Features):
         raise ValueError(
-            "features='state' needs the pages' states, which are unknown before a "
-            f"fetch in {kind.capitalize()}; use features='transfer'"
+            f"features is {features!r}, expected {', '.join(get_args(Features))}"
         )
-    if shortlist not in ("newest", "oldest"):
-        raise ValueError(f"shortlist is {shortlist!r}, expected newest or oldest")
+    if features != "transfer" and not is_news:
+        raise ValueError(
+            f"features={features!r} needs the pages' states, which are unknown before "
+            f"a fetch in {rules.kind.capitalize()}; use features='transfer'"
+        )
+    if shortlist not in SHORTLISTS:
+        raise ValueError(
+            f"shortlist is {shortlist!r}, expected {', '.join(SHORTLISTS)}"
+        )
+    if not isinstance(scaled, bool):
+        raise ValueError(f"scaled is {scaled!r}, expected True or False")
+    return View(operator.index(slots or 0), shortlist, features, scaled)
 
 
 def slot_space(world: World, slots: int, flat: bool) -> spaces.Dict:
     """Return the space of one slot observation."""
     bound = world.trace.state_bound
+    if world.view.scaled:
+        bound = math.sqrt(slots)  # no z-score of that many numbers is larger
     shape = (slots * world.columns,) if flat else (slots, world.columns)
     return spaces.Dict(
         {
@@ -101,7 +129,8 @@ class ForageEnv(gym.Env[Any, Any]):
         *,
         slots: int | None = 128,
         features: Features | None = None,
-        shortlist: Shortlist = "newest",
+        shortlist: Shortlist | None = None,
+        scaled: bool = False,
         flat: bool = False,
         split: Split = "train",
         on_illegal: Literal["cost", "raise"] = "cost",
@@ -121,19 +150,15 @@ class ForageEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self.on_illegal = on_illegal
         self.flat = flat
-        default_trace, default_features = DEFAULTS[self.kind]
-        features = default_features if features is None else features
-        check_view(self.kind, slots, features, shortlist)
-        self.slots = slots = None if slots is None else operator.index(slots)
         self.rules = make_rules(self.kind, rules)
-        self.trace = load_trace(default_trace if trace is None else trace)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
+        self.slots = slots = None if slots is None else operator.index(slots)
+        self.trace = load_trace(DEFAULT_TRACES[self.kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self.world = World(
             self.trace,
             self.rules,
-            slots=slots or 0,
-            shortlist=shortlist,
-            features=features,
+            **asdict(view),
             log=log or render_mode is not None,
         )
         self.episode: Episode | None = None
@@ -284,6 +309,20 @@ class ForageEnv(gym.Env[Any, Any]):
 
     # --- beyond Gymnasium
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of a candidate's columns, in order."""
+        return self.world.feature_names
+
+    def features(self, urls: Any = None, scaled: bool = False) -> np.ndarray:
+        """Return the candidates' columns for known URLs, with a slot or without.
+
+        Without ``urls``: for the action set, in the order of ``info["action_set"]``.
+        ``scaled`` gives z-scores over the action set. A URL that was not seen is a
+        KeyError.
+        """
+        return self.world.features(urls, scaled=scaled)
+
     def events(self) -> dict[str, np.ndarray]:
         """Return the log of this crawl, which `gym_webforage.metrics` reads."""
         return self.world.events()
@@ -348,7 +387,9 @@ class NewsEnv(ForageEnv):
     | `context`     | `(8,)`         | float32 | budget, time of day, path, rewards   |
 
     `gym_webforage.world.observe` documents each column. `features="transfer"` leaves
-    out the k state columns. Returned arrays never change afterwards.
+    out the k state columns and adds 6 on how pages changed, `features="all"` has both;
+    `scaled=True` makes z-scores of them. Returned arrays never change afterwards.
+    `features()` has the same columns for the whole action set.
 
     ## Rewards
     +100 for each novel page, -1 for a page sent that another forager sent before
@@ -376,8 +417,9 @@ class NewsEnv(ForageEnv):
     |-------------------|-------------|------------------------------------------------|
     | `trace`           | synthetic-v0 | name or path of a trace, or a `Trace`         |
     | `slots`           | 128         | size of the window, or None for URL actions    |
-    | `features`        | state       | `state` or `transfer`                          |
+    | `features`        | state       | `state`, `transfer` or `all`                   |
     | `shortlist`       | newest      | which part of the frontier: `newest`, `oldest` |
+    | `scaled`          | False       | give `candidates` as z-scores over the slots   |
     | `flat`            | False       | give `candidates` as one vector, row by row    |
     | `split`           | train       | `train`, `test` or `all`                       |
     | `budget`          | 1d          | simulated time (`"12h"`), or fetches (1000)    |
@@ -420,10 +462,11 @@ class TopicEnv(ForageEnv):
     not; from a page that is dead or has none the crawler goes back.
 
     ## Observation Space
-    As in `NewsEnv`, with the 12 columns of `features="transfer"` a candidate:
-    similarity of link text to the topic and to links that paid before, worth of the
-    source page, running success of source page, site and file ending, depth, waiting
-    time, in-links. `gym_webforage.world.observe` documents each.
+    As in `NewsEnv`, with the 21 columns of `features="transfer"` a candidate:
+    similarity of link text to the topic, and to links and pages that paid before, worth
+    of the source page, running success of source page, directory, tag path, file ending
+    and site, depth, waiting time, in-links, novelty. `gym_webforage.world.observe`
+    documents each.
 
     ## Rewards
     A page's relevance the first time it is fetched: its similarity to the topic, or
@@ -455,6 +498,7 @@ class TopicEnv(ForageEnv):
     |              |            | frequencies over the topic's words alone             |
     | `threshold`  | 0.2        | relevant from this similarity on                     |
     | `budget`     | 1000       | fetches, or simulated time (`"1h"`)                  |
+    | `shortlist`  | promising  | or `newest`, `oldest`                                |
     | `reach`      | frontier   | or `links`: only from page to page                   |
     | `revisit`    | free       | a page pays once; or `pays` every time, or `costs`   |
     | `penalty`    | -1         | for a page that has paid, with `revisit="costs"`     |
@@ -496,9 +540,9 @@ class SpiderEnv(ForageEnv):
     As in `NewsEnv`.
 
     ## Arguments
-    As in `NewsEnv`, without those of paths and judges, `reach` and `revisit` as in
-    `TopicEnv`, and `site`, a site's name (None draws one). The default trace is
-    `synthetic-sites-v0`. `reset(options=...)` takes `site`, `roots` and `start`.
+    As in `NewsEnv`, without those of paths and judges, `shortlist`, `reach` and
+    `revisit` as in `TopicEnv`, and `site`, a site's name (None draws one). The default
+    trace is `synthetic-sites-v0`. `reset(options=...)` takes `site`, `roots`, `start`.
 
     ## References
     Rennie, McCallum: Using reinforcement learning to spider the web efficiently (1999).

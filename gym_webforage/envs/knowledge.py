@@ -167,6 +167,36 @@ class Known:
         number = int(self._link_row(url)[L.SOURCE])
         return int(self._forager.ledger[number, L.URL]) if number >= 0 else -1
 
+    def directory(self, url: int) -> int:
+        """Return a number that the URLs of a directory share."""
+        self._row(url)
+        return int(self._world.trace.url_directory[url])
+
+    def ending(self, url: int) -> int:
+        """Return the number of the URL's file ending, 0 for none or a rare one."""
+        self._row(url)
+        return int(self._world.trace.url_ending[url])
+
+    def tag_path(self, link: int) -> int:
+        """Return the number of the tags that a link stands in, -1 if not recorded."""
+        self._page_of(link)
+        trace = self._world.trace
+        text = int(trace.link_text[link])
+        return int(trace.tag_path[text]) if text >= 0 else -1
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of `features`, in order."""
+        return self._world.feature_names
+
+    def features(self, urls: Any = None, scaled: bool = False) -> np.ndarray:
+        """Return what candidates show in the slot view, for any known URLs.
+
+        Without ``urls``: for the action set, in the order of ``info["action_set"]``.
+        ``scaled`` gives z-scores over the action set.
+        """
+        return self._world.features(urls, scaled=scaled, forager=self._number)
+
     def links(self, url: int) -> np.ndarray:
         """Return the link ids on a fetched page, in page order."""
         version = self._held(url)

@@ -16,13 +16,13 @@ from gymnasium.vector.utils import batch_space
 from gym_webforage.envs.buffers import BufferPool
 from gym_webforage.envs.episode import Episode, EpisodeMaker, Split, TopicGiven
 from gym_webforage.envs.forage import (
-    DEFAULTS,
+    DEFAULT_TRACES,
     ForageEnv,
     NewsEnv,
     SpiderEnv,
     TopicEnv,
-    check_view,
     make_rules,
+    make_view,
     slot_space,
 )
 from gym_webforage.trace import Trace, load_trace
@@ -57,7 +57,8 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         *,
         slots: int = 128,
         features: Features | None = None,
-        shortlist: Shortlist = "newest",
+        shortlist: Shortlist | None = None,
+        scaled: bool = False,
         flat: bool = False,
         split: Split = "train",
         topic: TopicGiven | None = None,
@@ -77,23 +78,19 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if mode == AutoresetMode.DISABLED:
             raise ValueError("autoreset_mode: expected NEXT_STEP or SAME_STEP")
         single = self.single
-        default_trace, default_features = DEFAULTS[single.kind]
-        features = default_features if features is None else features
-        check_view(single.kind, slots, features, shortlist)
+        self.rules = make_rules(single.kind, rules)
+        view = make_view(self.rules, slots, features, shortlist, scaled)
         self.metadata = {"autoreset_mode": mode}
         self.autoreset_mode = mode
         self.num_envs = num_envs
-        self.rules = make_rules(single.kind, rules)
-        self.trace = load_trace(default_trace if trace is None else trace)
+        self.trace = load_trace(DEFAULT_TRACES[single.kind] if trace is None else trace)
         self.episodes = EpisodeMaker(self.trace, self.rules, split, topic, site)
         self._connect()
         self.worlds = [
             World(
                 self.trace,
                 self.rules,
-                slots=slots,
-                shortlist=shortlist,
-                features=features,
+                **asdict(view),
                 log=log,
                 addresses=(self._world_table[i], self._forager_table[i : i + 1]),
             )
@@ -213,6 +210,11 @@ class ForageVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, as booleans (envs, slots)."""
         return self._masks.astype(np.bool_)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of a candidate's columns, in order."""
+        return self.worlds[0].feature_names
 
     # --- beyond Gymnasium
 

@@ -93,6 +93,7 @@ def assemble(builder: Builder) -> Trace:
         sites=site_list,
         labels=labels,
         vocabulary=vocabulary,
+        tag_paths=texts.tag_paths,
         url_site=url_site,
         url_target=url_target,
         url_label_start=label_start,

@@ -45,6 +45,7 @@ class Parsed:
 
     words: list[str]
     urls: list[str]
+    tag_paths: list[str]
     has_text: np.ndarray  # bool, by page
     title: Ragged
     body: Ragged  # distinct words
@@ -52,6 +53,7 @@ class Parsed:
     links: Ragged  # URLs, by page
     anchor: Ragged  # by link
     near: Ragged
+    tag_path: np.ndarray  # by link
     notes: Notes
 
 
@@ -59,6 +61,7 @@ def parse_batch(jobs: list[Job], settings: Settings) -> Parsed:
     """Parse a batch of contents."""
     words: defaultdict[str, int] = defaultdict(count().__next__)
     urls: defaultdict[str, int] = defaultdict(count().__next__)
+    tag_paths: defaultdict[str, int] = defaultdict(count().__next__)
     notes = Notes(settings.strict)
     word, address = words.__getitem__, urls.__getitem__
     has_text = np.zeros(len(jobs), np.bool_)
@@ -68,6 +71,7 @@ def parse_batch(jobs: list[Job], settings: Settings) -> Parsed:
     links: list[list[int]] = []
     anchors: list[list[int]] = []
     nears: list[list[int]] = []
+    paths: list[int] = []
     for number, job in enumerate(jobs):
         page, has_text[number] = _parsed(job, settings, notes)
         titles.append(list(map(word, page.title)))
@@ -77,9 +81,11 @@ def parse_batch(jobs: list[Job], settings: Settings) -> Parsed:
         links.append([address(link.url) for link in page.links])
         anchors.extend(list(map(word, link.anchor)) for link in page.links)
         nears.extend(list(map(word, link.near)) for link in page.links)
+        paths.extend(tag_paths[link.tag_path] for link in page.links)
     return Parsed(
         words=list(words),
         urls=list(urls),
+        tag_paths=list(tag_paths),
         has_text=has_text,
         title=_ragged(titles),
         body=Ragged(_lengths(bodies), _joined(bodies)),
@@ -87,6 +93,7 @@ def parse_batch(jobs: list[Job], settings: Settings) -> Parsed:
         links=_ragged(links),
         anchor=_ragged(anchors),
         near=_ragged(nears),
+        tag_path=np.array(paths, np.int32),
         notes=notes,
     )
 

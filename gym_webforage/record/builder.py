@@ -22,6 +22,7 @@ from gym_webforage.record.capture import Capture
 from gym_webforage.record.notes import Notes, RecordError
 from gym_webforage.record.options import Options
 from gym_webforage.record.pool import Parsers
+from gym_webforage.record.tag_paths import MOST_PATHS
 from gym_webforage.record.urls import normalise
 from gym_webforage.trace import Trace
 from gym_webforage.trace.text import fit_states
@@ -68,6 +69,8 @@ class Contents:
     links: Rows = field(default_factory=Rows)
     anchor: Rows = field(default_factory=Rows)
     near: Rows = field(default_factory=Rows)
+    tag_paths: dict[str, int] = field(default_factory=dict)
+    tag_path: list[np.ndarray] = field(default_factory=list)
 
     def add(self, parsed: Parsed) -> None:
         """Add a batch."""
@@ -80,6 +83,19 @@ class Contents:
         self.links.add(parsed.links, urls)
         self.anchor.add(parsed.anchor, words)
         self.near.add(parsed.near, words)
+        paths = np.array([self._path(path) for path in parsed.tag_paths], np.int32)
+        self.tag_path.append(paths[parsed.tag_path])
+
+    def _path(self, path: str) -> int:
+        """Return the number of a tag path, -1 for none and for one too many."""
+        if not path or (path not in self.tag_paths and self.is_full):
+            return -1
+        return self.tag_paths.setdefault(path, len(self.tag_paths))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more tag paths are told apart."""
+        return len(self.tag_paths) >= MOST_PATHS
 
 
 @dataclass
@@ -228,6 +244,8 @@ class Builder:
         for parsed in batches:
             self.notes.merge(parsed.notes)
             self.contents.add(parsed)
+            if self.contents.is_full:
+                self.notes.add("more tag paths")
             self.links += len(parsed.links.values)
             if self._progress is not None:
                 self._progress(len(self.captures.url), self.links)

@@ -19,6 +19,7 @@ from resiliparse.parse.html import HTMLTree
 
 from gym_webforage.record.markup import is_tangled, untangled
 from gym_webforage.record.notes import Notes
+from gym_webforage.record.tag_paths import TagPaths
 from gym_webforage.record.urls import normalise
 from gym_webforage.trace.tokens import tokenise
 
@@ -42,6 +43,7 @@ class Link:
     url: str
     anchor: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)
+    tag_path: str = ""
 
 
 @dataclass(slots=True)
@@ -118,6 +120,12 @@ def parse_text(
     if len(nodes) > most_links:
         notes.add("cut links", url)
     targets = [_target(node, base) for node in _first(nodes, most_links)]
+    tag_paths = TagPaths()
+    paths = {
+        number: tag_paths.of(node)
+        for number, node in enumerate(_first(nodes, most_links))
+        if targets[number]
+    }
     for number, node in enumerate(_first(nodes, most_links)):
         parent = node.parent
         if parent is None or targets[number] is None:
@@ -142,7 +150,7 @@ def parse_text(
     notes.add("bad link", url, wrong)
     found = ((number, target) for number, target in enumerate(targets) if target)
     links = [(-1, refresh)] if refresh else []
-    return Page(title, words, _merged([*links, *found], places, words, url))
+    return Page(title, words, _merged([*links, *found], places, paths, words, url))
 
 
 def _first(nodes: Any, most: int) -> Any:
@@ -184,10 +192,14 @@ def _words(text: str) -> tuple[list[str], dict[int, tuple[int, int]]]:
 def _merged(
     links: list[tuple[int, str]],
     places: dict[int, tuple[int, int]],
+    paths: dict[int, str],
     words: list[str],
     url: str,
 ) -> list[Link]:
-    """Return each URL's link once: the words of all its links, near the first."""
+    """Return each URL's link once: the words of all its links, near the first.
+
+    The first one also gives the tag path.
+    """
     merged: dict[str, Link] = {}
     for number, target in links:
         if target == url:
@@ -199,7 +211,7 @@ def _merged(
             near = []
             if number in places:
                 near = words[max(0, begin - NEAR) : begin] + words[end : end + NEAR]
-            merged[target] = Link(target, anchor, near)
+            merged[target] = Link(target, anchor, near, paths.get(number, ""))
         elif anchor and anchor != known.anchor:
             have = set(known.anchor)
             room = LONGEST_ANCHOR - len(known.anchor)

@@ -24,10 +24,21 @@ KINDS = {
     "bad date": "Last-Modified dates before 1990 or after the capture: "
     "the capture's own date taken",
     "more pages": "captures of pages beyond --max-pages: skipped",
+    "more tag paths": "batches of pages after the first 65,536 tag paths: "
+    "further paths left out",
     "odd label": "label rows for URLs that are not in the recording: ignored",
     "bad file": "files that could not be read: skipped",
 }
-ALLOWED = frozenset(("bad link", "bad date", "more pages", "odd label", "same moment"))
+ALLOWED = frozenset(
+    (
+        "bad link",
+        "bad date",
+        "more pages",
+        "more tag paths",
+        "odd label",
+        "same moment",
+    )
+)
 """Kinds that are ordinary on the web, so that ``strict`` lets them pass."""
 
 

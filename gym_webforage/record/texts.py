@@ -21,6 +21,9 @@ class Texts:
         contents.counts = []
         self.anchor = contents.anchor.joined()
         self.near = contents.near.joined()
+        self.tag_paths = list(contents.tag_paths)
+        self.tag_path = joined(contents.tag_path)
+        contents.tag_path = []
         self.place = np.zeros(0, np.int32)
 
     def has_words(self, words: list[str]) -> np.ndarray:
@@ -68,17 +71,27 @@ class Texts:
         return {"url_token_start": start, "url_token": token}
 
     def link_texts(self, links: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the columns of the link texts of ``links``, equal ones stored once."""
+        """Return the columns of the link texts of ``links``, equal ones stored once.
+
+        From then on ``tag_paths`` has only those that are used.
+        """
         parts = {"anchor": self._placed(self.anchor), "near": self._placed(self.near)}
         of_link = np.full(len(self.anchor[0]) - 1, -1, np.int32)
         has_words = np.diff(parts["anchor"][0]) + np.diff(parts["near"][0]) > 0
-        links = links[has_words[links]]
-        first, same_as = distinct_rows(list(parts.values()), links)
+        path = np.arange(len(of_link) + 1), self.tag_path
+        links = links[(has_words | (self.tag_path >= 0))[links]]
+        first, same_as = distinct_rows([*parts.values(), path], links)
         of_link[links] = same_as
         columns: dict[str, np.ndarray] = {"of_link": of_link}
         for name, (start, values) in parts.items():
             start, which = taken(start, first)
             columns[f"{name}_start"], columns[f"{name}_token"] = start, values[which]
+        used = np.unique(self.tag_path[first])
+        used = used[used >= 0]
+        place = np.full(len(self.tag_paths) + 1, -1, np.int32)  # the last for none
+        place[used] = np.arange(len(used), dtype=np.int32)
+        columns["tag_path"] = place[self.tag_path[first]]
+        self.tag_paths = [self.tag_paths[i] for i in used]
         self.anchor = self.near = (np.zeros(1, np.int64), np.zeros(0, np.int32))
         return columns
 

@@ -30,7 +30,6 @@ from gym_webforage.cache import cache_folder
 from gym_webforage.trace.errors import TraceError
 from gym_webforage.trace.tables import (
     META,
-    TABLES,
     WRITTEN_KEYS,
     check_tables,
     read_meta,
@@ -40,10 +39,10 @@ from gym_webforage.trace.tables import (
 )
 from gym_webforage.trace.trace import Trace, from_arrays, frozen
 
-LAYOUT = 1  # of the mapped files; another number makes them anew
+LAYOUT = 2  # of the mapped files; another number makes them anew
 MANIFEST = "manifest.json"
-DERIVED_ARRAYS = ("version_url", "url_ending", "idf", "text_norm")
-DERIVED_NUMBERS = ("most_links", "mean_bytes", "state_bound", "digest")
+DERIVED_ARRAYS = ("version_url", "url_ending", "url_directory", "idf", "text_norm")
+DERIVED_NUMBERS = ("most_links", "mean_bytes", "state_bound", "directories", "digest")
 
 _opened: WeakValueDictionary[str, Trace] = WeakValueDictionary()
 
@@ -53,7 +52,7 @@ def open_trace(folder: str | Path) -> Trace:
     folder = Path(folder).resolve()
     meta, key = read_meta(folder)
     try:
-        stamps = _stamps(folder / f"{name}.parquet" for name in TABLES)
+        stamps = _stamps(folder / f"{name}.parquet" for name in meta["tables"])
     except OSError as error:
         raise TraceError(META, f"a table cannot be read: {error}") from error
     identity = f"{folder} {key} {stamps}"

@@ -8,10 +8,14 @@ sites          site: all sites, in the order of their ids
 labels         label: all labels, in the order of their ids
 versions       url (id), seen, published, status, bytes, hash, text (id), state (list)
 links          version (id), target (URL id), text (id), in page order
-link_texts     anchor (list of vocabulary ids), near (list): what stands around a link
+link_texts     anchor (list of vocabulary ids), near (list): what stands around a link;
+               path (id of a tag path, -1 for none): where in the markup it stands
 page_texts     title (list), body (list of distinct ids), counts (list)
 vocabulary     token
+tag_paths      path: the tags around links, as ``body div.menu li a``
 =============  ========================================================================
+
+The last table, and the column that refers to it, may be missing.
 
 ``meta.json`` says what was recorded, from where, how and under which licence, and
 holds the SHA-256 of each table, which is checked before a table is read.
@@ -49,6 +53,7 @@ TABLES = (
     "page_texts",
     "vocabulary",
 )
+OPTIONAL = ("tag_paths",)
 META = "meta.json"
 WRITTEN_KEYS = ("format", "counts", "tables")  # of meta.json, by `save_trace`
 
@@ -141,7 +146,7 @@ def read_meta(folder: Path) -> tuple[dict[str, Any], str]:
             "version of gym_webforage reads",
         )
     checksums = meta.get("tables")
-    if not isinstance(checksums, dict) or set(checksums) != set(TABLES):
+    if not isinstance(checksums, dict) or {*checksums} - {*OPTIONAL} != {*TABLES}:
         raise TraceError(META, f"tables must give the SHA-256 of {', '.join(TABLES)}")
     for key in ("begin", "end"):
         if not isinstance(meta.get(key), str):
@@ -158,13 +163,14 @@ def read_tables(folder: Path, meta: Mapping[str, Any] | None = None) -> Trace:
     folder = Path(folder)
     if meta is None:
         meta, _ = read_meta(folder)
-    tables = {name: _read(folder, name, meta["tables"][name]) for name in TABLES}
+    checksums = meta["tables"]
+    tables = {name: _read(folder, name, checksums[name]) for name in checksums}
     return from_tables(meta, tables)
 
 
 def check_tables(folder: Path, checksums: Mapping[str, str]) -> None:
     """Raise TraceError unless every table has the checksum that it should have."""
-    for name in TABLES:
+    for name in checksums:
         try:
             found = sha256(folder / f"{name}.parquet")
         except OSError as error:
@@ -236,7 +242,13 @@ def to_tables(trace: Trace) -> dict[str, pa.Table]:
     if trace.states:
         flat = pa.array(trace.version_state.reshape(-1))
         versions["state"] = pa.FixedSizeListArray.from_arrays(flat, trace.states)
-    return {
+    link_texts: dict[str, Any] = {
+        "anchor": _list(trace.anchor_token, trace.anchor_start),
+        "near": _list(trace.near_token, trace.near_start),
+    }
+    if len(trace.tag_paths):
+        link_texts["path"] = trace.tag_path
+    tables = {
         "urls": pa.table(
             {
                 "url": _text(trace.urls),
@@ -258,12 +270,7 @@ def to_tables(trace: Trace) -> dict[str, pa.Table]:
                 "text": trace.link_text,
             }
         ),
-        "link_texts": pa.table(
-            {
-                "anchor": _list(trace.anchor_token, trace.anchor_start),
-                "near": _list(trace.near_token, trace.near_start),
-            }
-        ),
+        "link_texts": pa.table(link_texts),
         "page_texts": pa.table(
             {
                 "title": _list(trace.title_token, trace.title_start),
@@ -273,6 +280,9 @@ def to_tables(trace: Trace) -> dict[str, pa.Table]:
         ),
         "vocabulary": pa.table({"token": _text(trace.vocabulary)}),
     }
+    if len(trace.tag_paths):
+        tables["tag_paths"] = pa.table({"path": _text(trace.tag_paths)})
+    return tables
 
 
 # --- arrays from tables
@@ -411,7 +421,7 @@ def _starts(name: str, column: str, owner: np.ndarray, rows: int) -> np.ndarray:
 
 def from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trace:
     """Make a trace from its tables, with every type and value checked."""
-    columns = {name: _Columns(name, tables[name]) for name in TABLES}
+    columns = {name: _Columns(name, table) for name, table in tables.items()}
     urls, versions, links = columns["urls"], columns["versions"], columns["links"]
     link_texts, page_texts = columns["link_texts"], columns["page_texts"]
     sites, labels = columns["sites"].text("site"), columns["labels"].text("label")
@@ -429,6 +439,10 @@ def from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trac
     if not np.array_equal(body_start, counts_start):
         raise TraceError("page_texts", "body and counts differ in length")
 
+    tag_paths, tag_path = Strings.of([]), np.full(link_texts.rows, -1, np.int32)
+    if "tag_paths" in columns:
+        tag_paths = columns["tag_paths"].text("path")
+        tag_path = link_texts.numbers("path", np.int32)
     no_state = np.zeros((versions.rows, 0), np.float32)
     return Trace.build(
         _without_written(meta),
@@ -436,6 +450,7 @@ def from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trac
         sites=sites,
         labels=labels,
         vocabulary=columns["vocabulary"].text("token"),
+        tag_paths=tag_paths,
         url_site=site,
         url_target=target.to_numpy(zero_copy_only=False),
         url_label_start=label_start,
@@ -461,6 +476,7 @@ def from_tables(meta: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Trac
         anchor_token=anchor,
         near_start=near_start,
         near_token=near,
+        tag_path=tag_path,
         title_start=title_start,
         title_token=title,
         body_start=body_start,

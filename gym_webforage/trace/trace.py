@@ -55,6 +55,7 @@ class Trace:
     sites: Strings
     labels: Strings
     vocabulary: Strings
+    tag_paths: Strings
 
     roots: Array = _column(np.int32, "meta.json")  # the start pages, as URL ids
 
@@ -82,6 +83,7 @@ class Trace:
     anchor_token: Array = _column(np.int32, "link_texts")
     near_start: Array = _column(np.int64, "link_texts")
     near_token: Array = _column(np.int32, "link_texts")
+    tag_path: Array = _column(np.int32, "link_texts")  # place in the markup, -1: none
 
     title_start: Array = _column(np.int64, "page_texts")  # by page text
     title_token: Array = _column(np.int32, "page_texts")
@@ -101,6 +103,7 @@ class Trace:
         sites: Strings | Sequence[str] = ("",),
         labels: Strings | Sequence[str] = (),
         vocabulary: Strings | Sequence[str] = (),
+        tag_paths: Strings | Sequence[str] = (),
         **arrays: Any,
     ) -> Trace:
         """Make a trace from arrays; what is not given is empty. Validates everything.
@@ -118,7 +121,8 @@ class Trace:
         given: dict[str, Any] = {
             name: _converted(name, array) for name, array in arrays.items()
         }
-        texts = zip(STRING_COLUMNS, (urls, sites, labels, vocabulary), strict=True)
+        columns = (urls, sites, labels, vocabulary, tag_paths)
+        texts = zip(STRING_COLUMNS, columns, strict=True)
         given.update((name, _packed(name, column)) for name, column in texts)
         given["roots"] = find_roots(meta, given["urls"])
 
@@ -141,6 +145,7 @@ class Trace:
             "link_text": np.full(len(given.get("link_target", empty)), -1),
             "anchor_start": np.zeros(1),
             "near_start": np.zeros(max(1, len(given.get("anchor_start", (0,))))),
+            "tag_path": np.full(max(0, len(given.get("anchor_start", (0,))) - 1), -1),
             "title_start": np.zeros(max(1, len(given.get("body_start", (0,))))),
             "body_start": np.zeros(1),
             "body_count": np.ones(len(given.get("body_token", empty))),
@@ -204,6 +209,7 @@ class Trace:
             "link texts": len(self.anchor_start) - 1,
             "page texts": len(self.body_start) - 1,
             "tokens": len(self.vocabulary),
+            **({"tag paths": len(self.tag_paths)} if len(self.tag_paths) else {}),
             "states": self.states,
         }
 
@@ -246,6 +252,18 @@ class Trace:
         return frozen(np.array([number.get(e, 0) for e in endings], np.int32))
 
     @cached_property
+    def url_directory(self) -> Array:
+        """The number of each URL's directory, in the order of their first URLs."""
+        number: dict[str, int] = {}
+        found = [number.setdefault(url_directory(u), len(number)) for u in self.urls]
+        return frozen(np.array(found, np.int32))
+
+    @cached_property
+    def directories(self) -> int:
+        """How many directories there are."""
+        return int(self.url_directory.max()) + 1
+
+    @cached_property
     def state_bound(self) -> float:
         """A whole number, at least 1, that no state exceeds in size."""
         state = self.version_state
@@ -273,6 +291,8 @@ class Trace:
         """A checksum of the content, whatever the files look like on disk."""
         total = hashlib.sha256()
         for name, array in self.arrays().items():
+            if name.startswith("tag_path") and not len(self.tag_paths):
+                continue  # as before there were any
             total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             total.update(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
         for key in ("begin", "end"):
@@ -349,7 +369,19 @@ class Trace:
 COLUMNS: dict[str, Mapping[str, Any]] = {
     column.name: column.metadata for column in fields(Trace) if column.metadata
 }
-STRING_COLUMNS = ("urls", "sites", "labels", "vocabulary")
+STRING_COLUMNS = ("urls", "sites", "labels", "vocabulary", "tag_paths")
+
+
+def url_directory(url: str) -> str:
+    """Return a URL up to the last slash of its path.
+
+    >>> url_directory("http://a.example/b/c.html?d=/e")
+    'http://a.example/b/'
+    """
+    path = url.split("#", 1)[0].split("?", 1)[0]
+    scheme, mark, rest = path.partition("://") if "://" in path else ("", "", path)
+    host, slash, local = rest.partition("/")
+    return f"{scheme}{mark}{host}{slash}{local[: local.rfind('/') + 1]}"
 
 
 def _ending(url: str) -> str:

@@ -35,7 +35,7 @@ LIST_OFFSETS = {
 
 def validate(trace: Trace) -> None:
     """Raise TraceError at the first value that the kernels could not stand."""
-    from gym_webforage.trace.trace import COLUMNS
+    from gym_webforage.trace.trace import COLUMNS, STRING_COLUMNS
 
     urls, versions = len(trace.urls), len(trace.version_seen)
     links = len(trace.link_target)
@@ -56,7 +56,7 @@ def validate(trace: Trace) -> None:
         if array.size and len(array) > MOST_ROWS and array.dtype == np.int32:
             raise TraceError(column["table"], f"{name} has more than 2^31 entries")
 
-    for name in ("urls", "sites", "labels", "vocabulary"):
+    for name in STRING_COLUMNS:
         _strings(trace, name)
     if urls == 0:
         raise TraceError("urls", "there is no URL")
@@ -85,6 +85,10 @@ def validate(trace: Trace) -> None:
         ("body_start", page_texts, len(trace.body_token)),
     ):
         _offsets(COLUMNS[name]["table"], name, getattr(trace, name), count, entries)
+    if len(trace.tag_path) != link_texts:
+        raise TraceError(
+            "link_texts", f"tag_path has {len(trace.tag_path)} of {link_texts} rows"
+        )
     if len(trace.body_count) != len(trace.body_token):
         raise TraceError("page_texts", "body and counts differ in length")
 
@@ -98,6 +102,7 @@ def validate(trace: Trace) -> None:
         ("link_text", -1, link_texts),
         ("anchor_token", 0, tokens),
         ("near_token", 0, tokens),
+        ("tag_path", -1, len(trace.tag_paths)),
         ("title_token", 0, tokens),
         ("body_token", 0, tokens),
         ("body_count", 1, MOST_COUNT),

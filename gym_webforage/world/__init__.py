@@ -64,6 +64,14 @@ slot until it leaves the shortlist; one that enters takes the lowest free slot. 
 a step the visited URL leaves first, the one that thereby comes into the shortlist
 enters, and then the new ones join one by one. (``reach="links"``: when the forager
 moves, all leave; then the links of the new page join in page order.)
+``"promising"`` (Topic and Spider, ``reach="frontier"``) gives all of the frontier a
+slot while that fits. Otherwise, at the end of each step and at the start, the URLs with
+a slot, the new ones and the next 32 others of the frontier (in turn: from its first to
+its last, then from its first again) compete, and the slots go to the most promising,
+ties to the lower discovery number; those who enter do so in order of discovery. A URL's
+promise is the sum of its columns anchor, near, url, anchor_paid, url_paid, source,
+source_rate, directory_rate, path_rate and ending_rate (see `observe`), in whole 1/1024:
+x counts as floor(1024 x + 0.3137).
 
 **End.** An empty action set terminates a crawl; a spent budget (fetches, or simulated
 time) truncates it. A step that was begun is finished.

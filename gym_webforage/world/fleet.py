@@ -71,6 +71,7 @@ class Fleet:
         slots: int = 0,
         shortlist: Shortlist = "newest",
         features: Features = "transfer",
+        scaled: bool = False,
         log: bool = True,
     ) -> None:
         """Prepare a fleet; `reset` starts a crawl."""
@@ -97,6 +98,7 @@ class Fleet:
             slots=slots,
             shortlist=shortlist,
             features=features,
+            scaled=scaled,
             log=log,
         )
         self._clear()

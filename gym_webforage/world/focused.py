@@ -13,6 +13,7 @@ from gym_webforage.world.ledger import (
     join_frontier,
     leave_frontier,
 )
+from gym_webforage.world.lessons import learn_value, learn_words, note_words
 from gym_webforage.world.pages import (
     fetch,
     is_alive,
@@ -21,6 +22,7 @@ from gym_webforage.world.pages import (
     take_bit,
     version_at,
 )
+from gym_webforage.world.shortlist import choose_slots
 
 
 @compiled
@@ -106,33 +108,11 @@ def cosine(T, start, tokens, row, vector, length):
 
 
 @compiled
-def count_value(table, at, value):
-    """Add a fetch to running statistics: sum of values, number of fetches."""
-    table[2 * at] += value
-    table[2 * at + 1] += 1.0
-
-
-@compiled
-def add_to_profile(F, T, start, tokens, row):
-    """Add the tokens of a link that led to a paying page to the forager's profile."""
-    profile = f64(F[L.PROFILE])
-    floats = f64(F[L.FORAGER_FLOATS])
-    idf = f64(T[L.IDF])
-    for i in range(start[row], start[row + 1]):
-        token = tokens[i]
-        old = profile[token]
-        new = old + idf[token]
-        profile[token] = new
-        floats[L.PROFILE_SQUARE] += new * new - old * old
-
-
-@compiled
 def visit_page(T, W, F, number, begin):
     """Fetch one page alone and judge it; return when it ends and the reward."""
     world = i64(W[L.WORLD_INTS])
     ints = i64(F[L.FORAGER_INTS])
     ledger = i32(F[L.LEDGER])
-    floats = f32(F[L.LEDGER_FLOATS])
     row = number * L.LEDGER_COLUMNS
     url = ledger[row + L.URL]
     if not world[L.REACH_LINKS]:
@@ -161,26 +141,15 @@ def visit_page(T, W, F, number, begin):
         if value >= needed:
             novel = 1
             flags |= L.NOVEL
-            ints[L.PROFILE_NUMBER] += 1
-            text = ledger[row + L.TEXT]
-            if text >= 0:
-                start, tokens = i64(T[L.ANCHOR_START]), i32(T[L.ANCHOR])
-                add_to_profile(F, T, start, tokens, text)
-            start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
-            add_to_profile(F, T, start, tokens, url)
+            learn_words(T, F, number, version)
     log(W, F, clock, url, version, flags, reward)
     world[L.FETCHES] += 1
 
-    source = np.int64(ledger[row + L.SOURCE])
-    if source >= 0:
-        ledger[source * L.LEDGER_COLUMNS + L.CHILDREN] += 1
-        floats[source * L.LEDGER_FLOAT_COLUMNS + L.CHILD_SUM] += value
-    count_value(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], value)
-    count_value(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], value)
-    floats[number * L.LEDGER_FLOAT_COLUMNS + L.VALUE] = value
+    learn_value(T, F, number, value)
     if alive:
         ledger[row + L.VERSION] = version
         follow_links(T, W, F, number, version, value)
+    choose_slots(T, F)
     ints[L.LAST_URL] = url
     ints[L.LAST_FETCHES] = 1
     ints[L.LAST_SENT] = 0
@@ -236,6 +205,7 @@ def follow_links(T, W, F, number, version, value):
                 floats[facts + L.URL_COSINE] = cosine(
                     T, token_start, tokens, target, topic, 1.0
                 )
+            note_words(T, F, other)
         if reach_links and stays:
             stays = False
             i64(F[L.FORAGER_INTS])[L.HERE] = number
@@ -251,6 +221,7 @@ def follow_links(T, W, F, number, version, value):
                 floats[facts + L.NEAR_COSINE],
                 np.float32(cosine(T, near_start, near, text, topic, 1.0)),
             )
+        floats[facts + L.SOURCE_SUM] += value
         floats[facts + L.SOURCE_VALUE] = max(
             floats[facts + L.SOURCE_VALUE], np.float32(value)
         )

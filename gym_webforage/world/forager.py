@@ -4,19 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gym_webforage.trace.trace import ENDINGS, Trace
 from gym_webforage.world import layout as L
-from gym_webforage.world.ledger import action_set_size, find, list_action_set, rehash
+from gym_webforage.world.ledger import (
+    action_set_size,
+    find,
+    find_all,
+    list_action_set,
+    rehash,
+)
 
 Snapshot = dict[str, Any]
-Features = Literal["state", "transfer"]
-Shortlist = Literal["newest", "oldest"]
+Features = Literal["state", "transfer", "all"]
+Shortlist = Literal["newest", "oldest", "promising"]
+SHORTLISTS: tuple[Shortlist, ...] = get_args(Shortlist)
 
 FIRST_LEDGER = 1024
+CLEARED = (
+    "floats",
+    "marks",
+    "ending_stats",
+    "site_stats",
+    "directory_stats",
+    "path_stats",
+    "profile",
+    "seen_words",
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a forager shows of its action set: how many, which ones and what of them."""
+
+    slots: int = 0
+    shortlist: Shortlist = "newest"
+    features: Features = "transfer"
+    scaled: bool = False
 
 
 class Arrays:
@@ -58,7 +86,12 @@ class Forager(Arrays):
         (L.OUTBOX, "outbox"),
         (L.ENDING_STATS, "ending_stats"),
         (L.SITE_STATS, "site_stats"),
+        (L.DIRECTORY_STATS, "directory_stats"),
+        (L.PATH_STATS, "path_stats"),
         (L.PROFILE, "profile"),
+        (L.SEEN_WORDS, "seen_words"),
+        (L.HISTORY, "history"),
+        (L.CONTEST, "contest"),
     )
 
     def __init__(
@@ -66,9 +99,7 @@ class Forager(Arrays):
         trace: Trace,
         kind: str,
         number: int,
-        slots: int,
-        shortlist: Shortlist,
-        features: Features,
+        view: View,
         address: np.ndarray,
     ) -> None:
         """Allocate the arrays; `clear` makes them ready for a crawl."""
@@ -76,6 +107,9 @@ class Forager(Arrays):
         is_news = kind == "news"
         documents = max(len(trace.urls), len(trace.version_seen)) if is_news else 0
         vocabulary = 0 if is_news else len(trace.vocabulary)
+        slots = view.slots
+        has_history = is_news and view.features != "state"
+        has_directories = has_history or not is_news
         self.ints = np.zeros(L.FORAGER_INT_COUNT, np.int64)
         self.floats = np.zeros(L.FORAGER_FLOAT_COUNT)
         self.ledger = np.zeros((FIRST_LEDGER, L.LEDGER_COLUMNS), np.int32)
@@ -88,12 +122,22 @@ class Forager(Arrays):
         self.outbox = np.zeros(3 * (trace.most_links + 1) if is_news else 0, np.int32)
         self.ending_stats = np.zeros(0 if is_news else 2 * ENDINGS)
         self.site_stats = np.zeros(0 if is_news else 2 * len(trace.sites))
-        self.profile = np.zeros(vocabulary)
+        directories = trace.directories if has_directories else 0
+        self.directory_stats = np.zeros(2 * directories)
+        self.path_stats = np.zeros(0 if is_news else 2 * len(trace.tag_paths))
+        self.profile = np.zeros(2 * vocabulary)
+        self.seen_words = np.zeros((vocabulary + 7) // 8, np.uint8)
+        rows = FIRST_LEDGER if has_history else 0
+        self.history = np.zeros((rows, L.HISTORY_FIELDS), np.int64)
+        is_contest = view.shortlist == "promising"
+        self.contest = np.zeros(slots + L.SCANNED if is_contest else 0, np.int64)
         self.ints[L.SLOTS] = slots
-        self.ints[L.SHORTLIST_OLDEST] = shortlist == "oldest"
+        self.ints[L.SHORTLIST] = SHORTLISTS.index(view.shortlist)
         self.ints[L.FORAGER_NUMBER] = number
-        self.ints[L.STATE_COLUMNS] = trace.states if features == "state" else 0
+        self.ints[L.STATE_COLUMNS] = trace.states if view.features != "transfer" else 0
         self.ints[L.HAS_LEDGER_FLOATS] = not is_news
+        self.ints[L.HAS_HISTORY] = has_history
+        self.ints[L.IS_SCALED] = view.scaled
         self._size_hash()
         self.bind()
 
@@ -109,18 +153,20 @@ class Forager(Arrays):
             L.LEDGER_CAPACITY,
             L.HASH_SHIFT,
             L.SLOTS,
-            L.SHORTLIST_OLDEST,
+            L.SHORTLIST,
             L.STAMP,
             L.FORAGER_NUMBER,
             L.STATE_COLUMNS,
             L.HAS_LEDGER_FLOATS,
+            L.HAS_HISTORY,
+            L.IS_SCALED,
         )
         values = self.ints[list(kept)]
         self.ints[:] = 0
         self.ints[list(kept)] = values
         self.ints[L.STAMP] += 1
         self.ints[L.LAST_URL] = self.ints[L.HERE] = -1
-        for name in ("floats", "marks", "ending_stats", "site_stats", "profile"):
+        for name in CLEARED:
             getattr(self, name)[:] = 0
         self.hash[:] = -1
         self.slot[:] = -1
@@ -136,7 +182,11 @@ class Forager(Arrays):
         ledger[:known] = self.ledger[:known]
         if rows:
             floats[:known] = self.ledger_floats[:known]
-        self.ledger, self.ledger_floats = ledger, floats
+        rows = capacity if self.ints[L.HAS_HISTORY] else 0
+        history = np.zeros((rows, L.HISTORY_FIELDS), np.int64)
+        if rows:
+            history[:known] = self.history[:known]
+        self.ledger, self.ledger_floats, self.history = ledger, floats, history
         self._size_hash()
         self.bind()
         rehash(self.address)
@@ -166,6 +216,18 @@ class Forager(Arrays):
     def number(self, url: int) -> int:
         """Return the discovery number of a URL, -1 if it is not known."""
         return int(find(self.address, url)) if 0 <= url < 2**31 else -1
+
+    def numbers(self, urls: Any) -> np.ndarray:
+        """Return the discovery numbers of URLs; one that is not known: KeyError."""
+        urls = np.asarray(urls)
+        if urls.ndim != 1 or (len(urls) and urls.dtype.kind not in "iu"):
+            raise TypeError("expected an array of URL ids")
+        urls = np.ascontiguousarray(urls, np.int64)
+        numbers = np.empty(len(urls), np.int64)
+        find_all(self.address, urls, numbers)
+        if (numbers < 0).any():
+            raise KeyError(f"URL {urls[np.argmin(numbers)]} has not been seen")
+        return numbers
 
     def action_set_size(self) -> int:
         """Return how many URLs may be visited now."""

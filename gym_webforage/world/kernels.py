@@ -21,8 +21,10 @@ from gym_webforage.world.ledger import (
     is_legal,
     join_frontier,
 )
+from gym_webforage.world.lessons import note_words
 from gym_webforage.world.news import send, visit_news
 from gym_webforage.world.pages import log, version_at
+from gym_webforage.world.shortlist import choose_slots
 
 
 @compiled
@@ -39,6 +41,8 @@ def begin(T, W, F, roots):
             admit(T, W, F, root)
     if is_news:
         allow_any_known(F)
+    else:
+        choose_slots(T, F)
 
 
 @compiled
@@ -47,6 +51,8 @@ def tell(T, W, F, url):
     number = find(F, url)
     if number < 0:
         number = discover(F, url)
+        if i64(W[L.WORLD_INTS])[L.RULES] != L.NEWS:
+            note_words(T, F, number)
         if i64(W[L.WORLD_INTS])[L.RULES] == L.TOPIC_RULES:
             start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
             at = number * L.LEDGER_FLOAT_COLUMNS + L.URL_COSINE

@@ -20,7 +20,8 @@ TRACE_ARRAYS = (
     "version_start version_seen version_published version_status version_bytes "
     "version_text version_state link_start link_target link_text url_site url_target "
     "url_label_start url_label url_token_start url_token url_ending anchor_start "
-    "anchor_token near_start near_token body_start body_token body_count idf text_norm"
+    "anchor_token near_start near_token body_start body_token body_count idf text_norm "
+    "url_directory tag_path"
 )
 (
     VERSION_START,
@@ -49,6 +50,8 @@ TRACE_ARRAYS = (
     BODY_COUNT,
     IDF,
     TEXT_NORM,
+    URL_DIRECTORY,
+    TAG_PATH,  # of link texts, -1: none
 ) = _numbered(TRACE_ARRAYS)
 TRACE_STATES = len(TRACE_ARRAYS.split())  # a number, not an address: k
 TRACE_FIELDS = TRACE_STATES + 1
@@ -117,9 +120,14 @@ VISITED, SENT, NOVEL, DEAD, ILLEGAL = 1, 2, 4, 8, 16  # an event's flags
     OUTBOX,  # pages fetched in this step: discovery number, version, row in the log
     ENDING_STATS,  # sum of values and number of fetches by file ending
     SITE_STATS,
-    PROFILE,  # what the links to paying pages had in common, over the vocabulary
-) = range(12)
-FORAGER_FIELDS = 12
+    DIRECTORY_STATS,
+    PATH_STATS,
+    PROFILE,  # two numbers a word: in links to paying pages, and in these pages
+    SEEN_WORDS,  # words of links seen so far
+    HISTORY,  # one row for each known URL, where News tells of changes
+    CONTEST,  # room for choosing whom the slots are for
+) = range(17)
+FORAGER_FIELDS = 17
 
 (
     KNOWN,
@@ -132,7 +140,7 @@ FORAGER_FIELDS = 12
     SLOTS,
     SLOTTED,
     FREE_SLOT,  # no slot below this one is free
-    SHORTLIST_OLDEST,
+    SHORTLIST,
     PATH,
     PATH_VISITS,
     AT_START,  # any known URL may be visited
@@ -151,11 +159,19 @@ FORAGER_FIELDS = 12
     PROFILE_NUMBER,  # how often the profile changed
     HAS_LEDGER_FLOATS,
     HERE,  # the page that it stands on (REACH_LINKS), -1 before the first
-) = range(29)
-FORAGER_INT_COUNT = 29
+    HAS_HISTORY,
+    IS_SCALED,  # observations are z-scores
+    SCAN,  # whose turn it is to be considered for a slot, -1: the frontier's first
+) = range(32)
+FORAGER_INT_COUNT = 32
 
-REWARD_TOTAL, LAST_REWARD, PROFILE_SQUARE = range(3)
-FORAGER_FLOAT_COUNT = 3
+NEWEST, OLDEST, PROMISING = range(3)  # SHORTLIST
+SCANNED = 32  # waiting URLs considered in a step
+
+REWARD_TOTAL, LAST_REWARD, LINK_SQUARE, BODY_SQUARE, VALUE_TOTAL, VALUES, MEAN_VALUE = (
+    range(7)
+)
+FORAGER_FLOAT_COUNT = 7
 
 (
     URL,
@@ -173,7 +189,7 @@ FORAGER_FLOAT_COUNT = 3
     TEXT,
     FOUND_AT,
     CHILDREN,
-    PROFILE_SEEN,  # which profile ANCHOR_PAID and URL_PAID were computed with
+    PROFILE_SEEN,  # which profile the likenesses were computed with
 ) = range(16)
 LEDGER_COLUMNS = 16  # 64 bytes: one cache line for each known URL
 ON_FRONTIER, WAS_VISITED = 1, 2  # PLACE, valid while IN_PATH is the current path
@@ -187,28 +203,56 @@ LONGEST_AGE = 2**31 - 1
     NEAR_COSINE,
     URL_COSINE,
     SOURCE_VALUE,
+    SOURCE_SUM,
     CHILD_SUM,
     VALUE,
-    ANCHOR_PAID,
+    NEW_WORDS,
+    ANCHOR_PAID,  # likeness to the links that led to paying pages
+    NEAR_PAID,
     URL_PAID,
-) = range(8)
-LEDGER_FLOAT_COLUMNS = 8  # Topic and Spider only
+    ANCHOR_BODY,  # likeness to the text of paying pages
+    NEAR_BODY,
+    URL_BODY,
+) = range(14)
+LEDGER_FLOAT_COLUMNS = 16  # Topic and Spider only; again one cache line
+
+# What News tells of changes, in whole numbers and milliseconds.
+HISTORY_FETCHES, HISTORY_CHANGES, FETCHED_AT, CHANGED_AT = range(4)
+HISTORY_FIELDS = 4
 
 # --- observations
 NEWS_COLUMNS = ("age", "links", "in_links", "visits", "yield", "fetched")
+HISTORY_COLUMNS = (
+    "fetches",
+    "change_rate",
+    "since_fetch",
+    "since_change",
+    "age_now",
+    "directory_yield",
+)
+HISTORY_COUNT = len(HISTORY_COLUMNS)
 TRANSFER_COLUMNS = (
     "anchor",
     "near",
     "url",
+    "anchor_paid",
+    "near_paid",
+    "url_paid",
+    "anchor_body",
+    "near_body",
+    "url_body",
     "source",
+    "source_mean",
     "source_rate",
-    "site_rate",
+    "directory_rate",
+    "path_rate",
     "ending_rate",
+    "site_rate",
     "depth",
     "waiting",
     "in_links",
-    "anchor_paid",
-    "url_paid",
+    "new_words",
+    "untried",
 )
 CONTEXT_COLUMNS = (
     "budget_left",

@@ -1,8 +1,8 @@
 """What a forager knows, compiled: its URLs, its frontier and its slots.
 
 The ledger has a row for each known URL in order of discovery; a hash finds the row by
-URL. The frontier is a doubly linked list through the ledger, and the slots are a
-window on one end of it, kept in step by single moves.
+URL. The frontier is a doubly linked list through the ledger. The slots are a window on
+one end of it, kept in step by single moves, or are given out in `shortlist`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ def find(F, url):
 
 
 @compiled
+def find_all(F, urls, numbers):
+    """Write the discovery number of each URL, -1 for what is not known."""
+    for i in range(len(urls)):
+        url = urls[i]
+        numbers[i] = find(F, url) if 0 <= url < 2147483648 else -1
+
+
+@compiled
 def discover(F, url):
     """Add an unknown ``url`` to the ledger; return its discovery number."""
     ints = i64(F[L.FORAGER_INTS])
@@ -45,6 +53,10 @@ def discover(F, url):
     if ints[L.HAS_LEDGER_FLOATS]:
         for column in range(L.LEDGER_FLOAT_COLUMNS):
             floats[number * L.LEDGER_FLOAT_COLUMNS + column] = 0.0
+    if ints[L.HAS_HISTORY]:
+        history = i64(F[L.HISTORY])
+        for column in range(L.HISTORY_FIELDS):
+            history[number * L.HISTORY_FIELDS + column] = 0
     ledger[row + L.URL] = url
     ledger[row + L.IN_PATH] = -1
     ledger[row + L.SLOT_OF] = -1
@@ -144,6 +156,7 @@ def clear_frontier(F):
     ints[L.FRONTIER] = 0
     ints[L.HEAD] = -1
     ints[L.TAIL] = -1
+    ints[L.SCAN] = -1
     clear_slots(F)
 
 
@@ -165,9 +178,10 @@ def join_frontier(F, number):
     ints[L.TAIL] = number
     ints[L.FRONTIER] += 1
     slots = ints[L.SLOTS]
-    if slots == 0:
+    shortlist = ints[L.SHORTLIST]
+    if slots == 0 or shortlist == L.PROMISING:
         return
-    if ints[L.SHORTLIST_OLDEST]:
+    if shortlist == L.OLDEST:
         if ints[L.SLOTTED] < slots:
             enter_slot(F, number)
             ints[L.EDGE] = number
@@ -198,10 +212,14 @@ def leave_frontier(F, number):
     else:
         ints[L.TAIL] = before
     ints[L.FRONTIER] -= 1
+    if ints[L.SCAN] == number:
+        ints[L.SCAN] = after
     if ledger[row + L.SLOT_OF] < 0:
         return
     leave_slot(F, number)
-    if ints[L.SHORTLIST_OLDEST]:
+    if ints[L.SHORTLIST] == L.PROMISING:
+        return
+    if ints[L.SHORTLIST] == L.OLDEST:
         if ints[L.EDGE] == number:
             ints[L.EDGE] = before
         edge = ints[L.EDGE]

@@ -1,36 +1,67 @@
 """Writing observations, compiled: the candidates in the slots, the mask, the context.
 
-Counts and ages enter as n / (n + c), so every column but the state is between -1 and
-1 and needs no scaling. *News* rows tell what the forager learnt when it last fetched
-the page:
+Counts and ages enter as n / (n + c), so every column but the state is between 0 and 1
+and needs no scaling. With ``scaled=True`` each column of the candidates is a z-score
+instead: less its mean over the slots that hold a URL, divided by its standard deviation
+(0 where all are equal, to a millionth). For the whole action set, `World.features`
+returns the same columns, raw or as z-scores over the action set.
 
-========  ==============================================================================
-(state)   the k state columns (``features="state"`` only); zeros if never fetched
-age       a / (a + 24 h), a: the page's age when it was last fetched
-links     n / (n + 20), n: links on it
-in_links  n / (n + 5), n: visits to pages that link to it
-visits    n / (n + 5), n: visits to it
-yield     y / (y + 5), y: novel documents per visit to it
-fetched   1 once it was fetched
-========  ==============================================================================
+*News* rows tell what the forager learnt when it last fetched the page:
 
-*Topic* and *Spider* rows (``features="transfer"``) tell what is known before a fetch:
+===============  =======================================================================
+(state)          the k state columns (not with ``features="transfer"``); zeros if never
+                 fetched
+age              a / (a + 24 h), a: the page's age when it was last fetched
+links            n / (n + 20), n: links on it
+in_links         n / (n + 5), n: visits to pages that link to it
+visits           n / (n + 5), n: visits to it
+yield            y / (y + 5), y: novel documents per visit to it
+fetched          1 once it was fetched
+===============  =======================================================================
 
-===========  ===========================================================================
-anchor       cosine of the link's anchor with the topic (each occurrence of a word is a
-             dimension of its own; at most 1), the best over links seen
-near         the same for the text near the link
-url          the same for the words of the URL
-source       relevance of the page it was seen on, the best over those
-source_rate  relevance per fetch of URLs first found on the same page, s / (n + 1)
-site_rate    the same for URLs of the same site
-ending_rate  the same for URLs with the same file ending
-depth        d / (d + 5), d: links from a root
-waiting      w / (w + 100), w: steps since it was found
-in_links     n / (n + 5), n: pages seen to link to it
-anchor_paid  cosine of its first anchor with the links that led to relevant pages
-url_paid     the same for the words of its URL
-===========  ===========================================================================
+and with ``features="transfer"`` or ``"all"`` how it changed, as of now:
+
+===============  =======================================================================
+fetches          n / (n + 5), n: times it was fetched
+change_rate      c / (n + 1), c: times that a fetch showed another version than the one
+                 before, n: fetches after the first
+since_fetch      t / (t + 24 h), t: since it was last fetched; 1 if it never was
+since_change     t / (t + 24 h), t: since a fetch last showed a change; 1 if none did
+age_now          a / (a + 24 h), a: age by now of the version last fetched
+directory_yield  y / (y + 5), y: novel documents per visit to URLs in its directory, one
+                 more visit counted
+===============  =======================================================================
+
+*Topic* and *Spider* rows (``features="transfer"``) tell what is known before a fetch.
+The *value* of a page is its relevance, and a *rate* is (s + m) / (n + 1): s is the sum
+of the values of n pages fetched, m the mean value of all pages fetched so far.
+
+===============  =======================================================================
+anchor           cosine of the link's anchor with the topic (each occurrence of a word
+                 is a dimension of its own; at most 1), the best over links seen
+near             the same for the text near the link
+url              the same for the words of the URL
+anchor_paid      cosine of its first anchor with the links (anchor and URL) that led to
+                 relevant pages
+near_paid        the same for the text near its first link
+url_paid         the same for the words of its URL
+anchor_body      cosine of its first anchor with the centroid of relevant pages' text
+near_body        the same for the text near its first link
+url_body         the same for the words of its URL
+source           value of the page it was seen on, the best over those
+source_mean      the mean over those
+source_rate      rate of URLs first found on the same page
+directory_rate   rate of URLs in the same directory
+path_rate        rate of URLs whose first link had the same tag path
+ending_rate      rate of URLs with the same file ending
+site_rate        rate of URLs of the same site
+depth            d / (d + 5), d: links from a root
+waiting          w / (w + 100), w: steps since it was found
+in_links         n / (n + 5), n: pages seen to link to it
+new_words        share of the words in its first anchor and its URL that no link or root
+                 found before had
+untried          1 / (1 + n), n: pages fetched from the same directory
+===============  =======================================================================
 
 The context:
 
@@ -52,12 +83,16 @@ import numpy as np
 
 from gym_webforage.world import layout as L
 from gym_webforage.world.compile import compiled, f32, f64, i32, i64
-from gym_webforage.world.focused import cosine
 from gym_webforage.world.kernels import number_of_slot, step_number, step_slot
 from gym_webforage.world.ledger import action_set_size
+from gym_webforage.world.lessons import (
+    path_rate,
+    rate,
+    refresh_likeness,
+    source_rate,
+)
 
 NEWS_COLUMNS = len(L.NEWS_COLUMNS)
-TRANSFER_COLUMNS = len(L.TRANSFER_COLUMNS)
 CONTEXT_COLUMNS = len(L.CONTEXT_COLUMNS)
 
 
@@ -91,58 +126,127 @@ def write_news_row(T, F, number, out):
 
 
 @compiled
-def rate(table, at):
-    """Return the mean value of fetches, shrunk towards 0."""
-    return table[2 * at] / (table[2 * at + 1] + 1.0)
-
-
-@compiled
-def profile_cosine(T, F, start, tokens, row):
-    """Return the cosine of a list of tokens with the forager's profile."""
-    square = f64(F[L.FORAGER_FLOATS])[L.PROFILE_SQUARE]
-    if square <= 0.0:
-        return 0.0
-    return cosine(T, start, tokens, row, f64(F[L.PROFILE]), np.sqrt(square))
+def write_history(T, W, F, number, out):
+    """Write how a page of News changed, at the end of its row."""
+    now = i64(W[L.WORLD_INTS])[L.CLOCK]
+    history = i64(F[L.HISTORY])
+    ledger = i32(F[L.LEDGER])
+    at = number * L.HISTORY_FIELDS
+    url = ledger[number * L.LEDGER_COLUMNS + L.URL]
+    version = ledger[number * L.LEDGER_COLUMNS + L.VERSION]
+    fetches = history[at + L.HISTORY_FETCHES]
+    changes = history[at + L.HISTORY_CHANGES]
+    directory = i32(T[L.URL_DIRECTORY])[url]
+    out[0] = fetches / (fetches + 5.0)
+    out[1] = 0.0
+    out[2] = 1.0
+    out[3] = 1.0
+    out[4] = 0.0
+    if fetches > 0:
+        since = now - history[at + L.FETCHED_AT]
+        age = now - i64(T[L.PUBLISHED])[version]
+        out[1] = changes / np.float64(fetches)
+        out[2] = since / (since + 86_400_000.0)
+        out[4] = age / (age + 86_400_000.0)
+    if changes > 0:
+        since = now - history[at + L.CHANGED_AT]
+        out[3] = since / (since + 86_400_000.0)
+    novel = rate(f64(F[L.DIRECTORY_STATS]), directory, 0.0)
+    out[5] = novel / (novel + 5.0)
 
 
 @compiled
 def write_transfer_row(T, F, number, out):
     """Write the row of one URL."""
+    refresh_likeness(T, F, number)
     ints = i64(F[L.FORAGER_INTS])
     row = number * L.LEDGER_COLUMNS
     ledger = i32(F[L.LEDGER])
     floats = f32(F[L.LEDGER_FLOATS])
     facts = number * L.LEDGER_FLOAT_COLUMNS
     url = ledger[row + L.URL]
-    source = np.int64(ledger[row + L.SOURCE])
-    text = ledger[row + L.TEXT]
     depth = ledger[row + L.DEPTH]
     waiting = ints[L.STEP] - ledger[row + L.FOUND_AT]
     in_links = ledger[row + L.IN_LINKS]
+    mean = f64(F[L.FORAGER_FLOATS])[L.MEAN_VALUE]
+    directory = i32(T[L.URL_DIRECTORY])[url]
     out[0] = floats[facts + L.ANCHOR_COSINE]
     out[1] = floats[facts + L.NEAR_COSINE]
     out[2] = floats[facts + L.URL_COSINE]
-    out[3] = floats[facts + L.SOURCE_VALUE]
-    out[4] = 0.0
-    if source >= 0:
-        children = ledger[source * L.LEDGER_COLUMNS + L.CHILDREN]
-        total = floats[source * L.LEDGER_FLOAT_COLUMNS + L.CHILD_SUM]
-        out[4] = total / (children + 1.0)
-    out[5] = rate(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url])
-    out[6] = rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url])
-    out[7] = depth / (depth + 5.0)
-    out[8] = waiting / (waiting + 100.0)
-    out[9] = in_links / (in_links + 5.0)
-    if ledger[row + L.PROFILE_SEEN] != ints[L.PROFILE_NUMBER]:
-        # Only now and then does a page pay, and change what all candidates resemble.
-        ledger[row + L.PROFILE_SEEN] = ints[L.PROFILE_NUMBER]
-        if text >= 0:
-            start, tokens = i64(T[L.ANCHOR_START]), i32(T[L.ANCHOR])
-            floats[facts + L.ANCHOR_PAID] = profile_cosine(T, F, start, tokens, text)
-        start, tokens = i64(T[L.URL_TOKEN_START]), i32(T[L.URL_TOKEN])
-        floats[facts + L.URL_PAID] = profile_cosine(T, F, start, tokens, url)
-    out[10] = floats[facts + L.ANCHOR_PAID]
-    out[11] = floats[facts + L.URL_PAID]
+    for column in range(6):
+        out[3 + column] = floats[facts + L.ANCHOR_PAID + column]
+    out[9] = floats[facts + L.SOURCE_VALUE]
+    out[10] = floats[facts + L.SOURCE_SUM] / in_links if in_links > 0 else 0.0
+    out[11] = source_rate(F, number)
+    out[12] = rate(f64(F[L.DIRECTORY_STATS]), directory, mean)
+    out[13] = path_rate(T, F, ledger[row + L.TEXT])
+    out[14] = rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], mean)
+    out[15] = rate(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], mean)
+    out[16] = depth / (depth + 5.0)
+    out[17] = waiting / (waiting + 100.0)
+    out[18] = in_links / (in_links + 5.0)
+    out[19] = floats[facts + L.NEW_WORDS]
+    out[20] = 1.0 / (1.0 + f64(F[L.DIRECTORY_STATS])[2 * directory + 1])
+
+
+@compiled
+def write_row(T, W, F, number, out):
+    """Write the row of one URL, whatever the rules are."""
+    if i64(W[L.WORLD_INTS])[L.RULES] != L.NEWS:
+        write_transfer_row(T, F, number, out)
+        return
+    write_news_row(T, F, number, out)
+    if i64(F[L.FORAGER_INTS])[L.HAS_HISTORY]:
+        write_history(T, W, F, number, out[len(out) - L.HISTORY_COUNT :])
+
+
+@compiled
+def write_rows(T, W, F, numbers, rows):
+    """Write the rows of many URLs."""
+    for i in range(len(numbers)):
+        write_row(T, W, F, numbers[i], rows[i])
+
+
+# --- z-scores
+
+
+@compiled
+def measure(rows, mask, middle, width):
+    """Write each column's mean and standard deviation over the rows in ``mask``.
+
+    The deviation is 0 if all are equal to a millionth: rounding must not seem large.
+    """
+    count = 0
+    for i in range(len(rows)):
+        count += mask[i] != 0
+    for column in range(rows.shape[1]):
+        total = 0.0
+        low, high = np.inf, -np.inf
+        for i in range(len(rows)):
+            if mask[i]:
+                value = np.float64(rows[i, column])
+                total += value
+                low = min(low, value)
+                high = max(high, value)
+        middle[column] = 0.0
+        width[column] = 0.0
+        if high - low > 1e-6:
+            middle[column] = total / count
+            square = 0.0
+            for i in range(len(rows)):
+                if mask[i]:
+                    square += (rows[i, column] - middle[column]) ** 2
+            width[column] = np.sqrt(square / count)
+
+
+@compiled
+def rescale(rows, mask, middle, width):
+    """Turn the rows in ``mask`` into z-scores."""
+    for i in range(len(rows)):
+        if mask[i]:
+            for column in range(rows.shape[1]):
+                value = (rows[i, column] - middle[column]) if width[column] > 0 else 0.0
+                rows[i, column] = value / width[column] if width[column] > 0 else 0.0
 
 
 @compiled
@@ -186,7 +290,7 @@ def write_context(W, F, out):
 
 @compiled
 def observe(T, W, F, since, candidates, mask, context):
-    """Write an observation; in News, only the rows that changed since the last time.
+    """Write an observation; in plain News only the rows that changed meanwhile.
 
     ``since[0]`` is the forager's stamp when these ``candidates`` were last written, or
     -1 if they never were; it is brought up to date.
@@ -197,18 +301,24 @@ def observe(T, W, F, since, candidates, mask, context):
     slot = i32(F[L.SLOT])
     changed = i64(F[L.SLOT_CHANGED])
     is_news = i64(W[L.WORLD_INTS])[L.RULES] == L.NEWS
+    is_scaled = ints[L.IS_SCALED] != 0
+    has_history = ints[L.HAS_HISTORY] != 0
+    keeps_rows = is_news and not (is_scaled or has_history)
     for at in range(ints[L.SLOTS]):
         number = np.int64(slot[at])
         mask[at] = 1 if number >= 0 else 0
-        if is_news and changed[at] <= last:
+        if keeps_rows and changed[at] <= last:
             continue
         if number < 0:
             for column in range(candidates.shape[1]):
                 candidates[at, column] = 0.0
-        elif is_news:
-            write_news_row(T, F, number, candidates[at])
         else:
-            write_transfer_row(T, F, number, candidates[at])
+            write_row(T, W, F, number, candidates[at])
+    if is_scaled:
+        middle = np.empty(candidates.shape[1])
+        width = np.empty(candidates.shape[1])
+        measure(candidates, mask, middle, width)
+        rescale(candidates, mask, middle, width)
     write_context(W, F, context)
 
 

@@ -19,6 +19,7 @@ from gym_webforage.world.forager import (
     Forager,
     Shortlist,
     Snapshot,
+    View,
 )
 from gym_webforage.world.ledger import allow_any_known, clear_frontier
 from gym_webforage.world.news import send, visit_news
@@ -82,6 +83,7 @@ class World(Arrays):
         slots: int = 0,
         shortlist: Shortlist = "newest",
         features: Features = "transfer",
+        scaled: bool = False,
         log: bool = True,
         addresses: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
@@ -90,6 +92,13 @@ class World(Arrays):
         A batch hands in ``addresses``, the rows of its tables for this world and its
         foragers, so that one kernel call can step many worlds.
         """
+        if shortlist == "promising" and (
+            rules.kind == "news" or rules.reach == "links"
+        ):
+            raise ValueError(
+                "shortlist='promising' is for the frontier of Topic and Spider; News "
+                "and reach='links' have newest and oldest"
+            )
         if addresses is None:
             addresses = (
                 np.zeros(L.WORLD_FIELDS, np.int64),
@@ -137,19 +146,26 @@ class World(Arrays):
         if log:
             self._grow_log(FIRST_LOG)
         self.bind()
-        self._view = (slots, shortlist, features)
+        self.view = View(slots, shortlist, features, scaled)
         self.foragers = [
             self._new_forager(i, row) for i, row in enumerate(addresses[1])
         ]
-        states = trace.states if features == "state" else 0
-        self.columns = (
-            states + observe.NEWS_COLUMNS if is_news else observe.TRANSFER_COLUMNS
-        )
+        self.columns = len(self.feature_names)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of a candidate's columns; `observe` says what they mean."""
+        if self.rules.kind != "news":
+            return L.TRANSFER_COLUMNS
+        features = self.view.features
+        states = self.trace.states if features != "transfer" else 0
+        history = L.HISTORY_COLUMNS if features != "state" else ()
+        return (*(f"state_{i}" for i in range(states)), *L.NEWS_COLUMNS, *history)
 
     def _new_forager(self, number: int, address: np.ndarray | None = None) -> Forager:
         if address is None:
             address = np.zeros(L.FORAGER_FIELDS, np.int64)
-        return Forager(self.trace, self.rules.kind, number, *self._view, address)
+        return Forager(self.trace, self.rules.kind, number, self.view, address)
 
     def resize(self, foragers: int) -> None:
         """Have this many foragers, before a reset."""
@@ -431,6 +447,36 @@ class World(Arrays):
         )
         return candidates, mask, context
 
+    def features(
+        self, urls: Any = None, *, scaled: bool = False, forager: int = 0
+    ) -> np.ndarray:
+        """Return the candidates' columns of known URLs, one row each.
+
+        Without ``urls`` these are the action set, in order of discovery. ``scaled``
+        gives z-scores over the action set.
+        """
+        who = self.foragers[forager]
+        if urls is None or scaled:
+            numbers = who.choices()
+            numbers.sort()
+            rows = self._rows(who, numbers)
+            if not scaled:
+                return rows
+            mask = np.ones(len(rows), np.int8)
+            middle, width = np.zeros(self.columns), np.zeros(self.columns)
+            observe.measure(rows, mask, middle, width)
+            if urls is not None:
+                rows = self._rows(who, who.numbers(urls))
+                mask = np.ones(len(rows), np.int8)
+            observe.rescale(rows, mask, middle, width)
+            return rows
+        return self._rows(who, who.numbers(urls))
+
+    def _rows(self, who: Forager, numbers: np.ndarray) -> np.ndarray:
+        rows = np.empty((len(numbers), self.columns), np.float32)
+        observe.write_rows(self.trace_address, self.address, who.address, numbers, rows)
+        return rows
+
     def events(self) -> dict[str, np.ndarray]:
         """Return the log: one row for each fetch, in order, as columns.
 
@@ -455,8 +501,7 @@ class World(Arrays):
 
     def _identity(self) -> dict[str, Any]:
         """Return what a snapshot must share with the world that it is put into."""
-        slots, shortlist, features = self._view
-        view = {"slots": slots, "shortlist": shortlist, "features": features}
+        view = asdict(self.view)
         return {"trace": self.trace.digest, **asdict(self.rules), **view}
 
     def snapshot(self) -> Snapshot:
