@@ -236,8 +236,13 @@ def sample(values: dict[str, list[list[float]]]) -> tuple[Study, list[Trial], di
             trial = Trial(fold, method, seed, 0, ("digest",), "code")
             trials.append(trial)
             timing = {"training_cpu_seconds": 0.0}
-            row = {"status": "done", "area": own, "found": own, "timing": timing}
-            rows[trial.name] = row
+            rows[trial.name] = {
+                "status": "done",
+                "area": own,
+                "found": own,
+                "training_fetches": 0,
+                "timing": timing,
+            }
     return Study("s", "A study", (fold,)), trials, rows
 
 

@@ -35,7 +35,9 @@ models are both samples). *won* and *lost*: the interval excludes zero; *tied*: 
 not. Intervals are not corrected for the number of comparisons. *paper*: a method of one
 of the papers that are reproduced here; *trained*: trained anew for each fold and seed
 on the fold's training crawls, never on what is tested; *online*: everything else, be it
-a fixed rule or one that learns while it crawls."""
+a fixed rule or one that learns while it crawls. *fetches before*: of crawls that a
+model learned from; those of `ljm`, `bpm`, `hw` and `lafc` are of the very topic or site
+that is tested."""
 
 
 def report(outcomes: Sequence[Outcome], *, seeds: int, steps: int) -> str:
@@ -129,7 +131,7 @@ def scores_table(outcome: Outcome) -> list[list[str]]:
     rival = outcome.reference
     told = f"- {rival}" if rival else "difference"
     head = ["method", "is", "area", f"area {told}", "", "found", f"found {told}"]
-    head += [f"{FINDS[outcome.study.kind]} a crawl", "training CPU s"]
+    head += [f"{FINDS[outcome.study.kind]} a crawl", "fetches before", "training CPU s"]
     lines = []
     for name in [*outcome.ranked, *SCALE]:
         area, found = (interval(outcome.scores[x][name]) for x in ("area", "found"))
@@ -140,7 +142,9 @@ def scores_table(outcome: Outcome) -> list[list[str]]:
         kind = "scale" if name in SCALE else outcome.group(name)
         cpu = f"{outcome.cpu[name]:,.1f}" if is_trained(name) else ""
         own = [_plain(area.mean), *cells[:2], _plain(found.mean), cells[2]]
-        lines.append([code(name), kind, *own, f"{outcome.found[name]:,.1f}", cpu])
+        raw, before = outcome.found[name], outcome.before[name]
+        cells = [f"{raw:,.1f}", f"{before:,.0f}" if before else "", cpu]
+        lines.append([code(name), kind, *own, *cells])
     return [head, *lines]
 
 

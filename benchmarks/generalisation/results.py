@@ -32,6 +32,7 @@ class Outcome:
     scores: Mapping[str, Mapping[str, Scores]]  # by figure, by method
     found: Mapping[str, float]  # pages in a crawl, the mean
     cpu: Mapping[str, float]  # seconds of training, a model
+    before: Mapping[str, float]  # fetches of crawls to learn from, a model
     failed: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -112,13 +113,13 @@ def outcome(study: Study, trials: Sequence[Trial], rows: Mapping[str, Row]) -> O
         name: float(np.mean(np.concatenate([x.mean(axis=1) for x in table])))
         for name, table in values["found"].items()
     }
-    cpu = {}
+    cpu, before = {}, {}
     for name in done:
-        spent = [_row(trial, rows) for trial in own if trial.method == name]
-        cpu[name] = float(
-            np.mean([row["timing"]["training_cpu_seconds"] for row in spent if row])
-        )
-    return Outcome(study, scores, found, cpu, tuple(failed))
+        made = [rows[trial.name] for trial in own if trial.method == name]
+        spent = [row["timing"]["training_cpu_seconds"] for row in made]
+        cpu[name] = float(np.mean(spent))
+        before[name] = float(np.mean([row["training_fetches"] for row in made]))
+    return Outcome(study, scores, found, cpu, before, tuple(failed))
 
 
 def _row(trial: Trial, rows: Mapping[str, Row]) -> Row | None:
