@@ -16,7 +16,9 @@ several links takes its best value; among equal ones the URL discovered first co
 first. A link that stands twice is two examples, and links of a page to itself are none.
 Words never met in training do not count. Roots come first, since no link tells of them.
 Training sites are those that the trace has for training, never the one that is
-crawled, whatever the split; ``model=`` takes a file of `save_model` instead.
+crawled, whatever the split; where it has no others, those of the trace ``elsewhere``
+(the embedded one with several sites; "" refuses). ``model=`` takes a file of
+`save_model` instead.
 ``endings=False`` leaves the file endings of targets out of the URLs' words, for traces
 whose targets are defined by them (recorders can leave them out as well).
 
@@ -39,13 +41,15 @@ from baselines.agent import Agent, Info, Observation, State, Transition, world_o
 from gym_webforage.envs import ForageEnv, Known
 from gym_webforage.envs.episode import EpisodeMaker, Split
 from gym_webforage.envs.knowledge import Field
-from gym_webforage.trace import Trace
+from gym_webforage.trace import Trace, load_trace
+from gym_webforage.world.rules import Rules
 
 KINDS = ("spider",)
 TRAINS = True
 
 FIELDS: tuple[Field, ...] = get_args(Field)
 NO_COUNT = np.ones(0, np.int32)
+ELSEWHERE = "synthetic-sites-v0"
 
 
 @dataclass(eq=False)
@@ -58,6 +62,7 @@ class Teacher:
     text: str
     endings: bool
     given: Model | None = None
+    elsewhere: str = ""  # a trace, for crawls that leave no site to learn from
 
     def __post_init__(self) -> None:
         """Remember what was worked out."""
@@ -75,16 +80,30 @@ class Teacher:
             others = ()
         else:
             others = tuple(name for name in self.sites if name != site)
-            if site is None or not others:
+            if site is None:
+                others = ()
+            if not others and not self.elsewhere:
                 raise ValueError(
                     f"{self.trace.name} has no site with targets to train on other "
                     f"than {site or 'those crawled'!r}; give model=, a file of "
-                    "save_model"
+                    "save_model, or elsewhere=, another trace"
                 )
         if others not in self._readers:
-            model = self.given if self.given is not None else self._learn(others)
+            model = self.given
+            if model is None:
+                model = self._learn(others) if others else self._learn_elsewhere()
             self._readers[others] = model.on(self.trace)
         return self._readers[others]
+
+    def _learn_elsewhere(self) -> Model:
+        trace = load_trace(self.elsewhere)
+        if trace.digest == self.trace.digest:
+            raise ValueError(
+                f"{trace.name} is both crawled and to be learned from: give elsewhere="
+            )
+        sites = EpisodeMaker(trace, Rules(kind="spider"), "train").sites
+        found = [site_links(trace, trace.sites[site]) for site in sites]
+        return train(found, bins=self.bins, text=self.text, endings=self.endings)
 
     def _learn(self, others: tuple[str, ...]) -> Model:
         for name in others:
@@ -229,6 +248,7 @@ def make(
     text: str = "related",
     endings: bool = True,
     model: str = "",
+    elsewhere: str = ELSEWHERE,
 ) -> NaiveBayesQ:
     """Make the agent; it learns from the trace's training sites, or loads a model.
 
@@ -249,6 +269,7 @@ def make(
         text,
         endings,
         Model.load(model) if model else None,
+        elsewhere,
     )
     # What all crawls of a test split share is learned here; the rest when it is needed.
     first = trace.sites[(drawn.sites or [drawn.site])[0]]

@@ -26,7 +26,7 @@ import numpy as np
 
 from baselines._places import Places
 from baselines.agent import Agent, Info, Observation, State, Transition
-from baselines.naive_bayes_q import NaiveBayesQ, Teacher
+from baselines.naive_bayes_q import ELSEWHERE, NaiveBayesQ, Teacher
 from baselines.naive_bayes_q import make as make_plain
 from gym_webforage.envs import Known
 
@@ -124,9 +124,10 @@ def make(
     text: str = "related",
     endings: bool = True,
     model: str = "",
+    elsewhere: str = ELSEWHERE,
     **settings: float,
 ) -> Agent:
     """Make the agent: arguments of `naive_bayes_q`, others are its own fields."""
-    plain = make_plain(env, seed, bins, text, endings, model)
+    plain = make_plain(env, seed, bins, text, endings, model, elsewhere)
     teacher: Teacher = plain.teacher
     return CorrectedNaiveBayes(teacher, plain.training_fetches, **settings)

@@ -16,6 +16,7 @@ from pathlib import Path
 import baselines
 import gym_webforage
 
+LOOPS = ("agent", "fleet")  # that all runs go through
 APART = ("cli", "record")  # rooms of the package that no run enters
 
 
@@ -40,7 +41,7 @@ def _package() -> str:
 def _needed(agent: str) -> set[Path]:
     """Return the files of an agent, those that all agents need included."""
     waiting = [baselines.find(agent)]
-    waiting += [baselines.FOLDER / f"{name}.py" for name in baselines.LOOPS]
+    waiting += [baselines.FOLDER / f"{name}.py" for name in LOOPS]
     found: set[Path] = set()
     while waiting:
         file = waiting.pop()

@@ -407,7 +407,15 @@ def test_what_cannot_be_learned_is_named(tmp_path: Path) -> None:
     alone = {name: page for name, page in PAGES.items() if name.startswith("a")}
     env = spider(sited(alone))
     with pytest.raises(ValueError, match="drawn has no site with targets to train on"):
-        make(env, 0)
+        make(env, 0, elsewhere="")
+    agent = make(env, 0, elsewhere="synthetic-small-sites-v0")
+    run_episode(env, agent, seed=0)
+    assert agent._reader is not None
+    learned = {trace for trace, _ in agent._reader.model.trained_on}
+    assert learned == {"synthetic-small-sites-v0"}
+    small = SpiderEnv("synthetic-small-sites-v0", slots=None)
+    with pytest.raises(ValueError, match="is both crawled and to be learned from"):
+        make(small, 0, elsewhere="synthetic-small-sites-v0").teacher.reader(None)
     with pytest.raises(ValueError, match="bins is 6, expected one of 2, 3, 4, 5"):
         make(env, 0, bins=6)
     with pytest.raises(
