@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -183,9 +183,16 @@ def sources(
     return found
 
 
-def validation_tasks(found: Sequence[Source], count: int) -> list[ValidationTask]:
-    """Return ``count`` fixed tasks, evenly from all sources."""
+def validation_tasks(
+    found: Sequence[Source], count: int, budget: int | str | None = None
+) -> list[ValidationTask]:
+    """Return ``count`` fixed tasks, evenly from all sources.
+
+    Their crawls may be longer than those of training: ``budget``.
+    """
     share = -(-count // len(found))
+    if budget is not None:
+        found = [replace(source, budget=budget) for source in found]
     tasks = [
         ValidationTask(source, options, seed=place)
         for source in found

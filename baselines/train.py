@@ -100,6 +100,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--validation", type=int, default=8, help="validation tasks (8)")
     made.add_argument(
+        "--validation-budget",
+        metavar="BUDGET",
+        help="of a validation crawl (that of training)",
+    )
+    made.add_argument(
         "--validate-every", type=_positive, default=10_000, metavar="STEPS"
     )
     made.add_argument(
@@ -232,7 +237,9 @@ def prepare(chosen: argparse.Namespace, given: list[str], console: Console) -> A
     return Loop(
         trainer,
         batch,
-        Validation(validation_tasks(found, chosen.validation)),
+        Validation(
+            validation_tasks(found, chosen.validation, chosen.validation_budget)
+        ),
         card,
         identity,
         out,
