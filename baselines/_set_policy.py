@@ -70,7 +70,9 @@ class SetNetwork(nn.Module):
             )
         with torch.no_grad():  # begins as an even choice, or as the z-sum
             self.score.weight.mul_(0.0 if residual else 0.1)
-        self.log_scale = nn.Parameter(torch.zeros(()), requires_grad=residual)
+        # A sum of z-scores is wide: as it is, hardly anything would be explored.
+        scale = torch.full((), -0.5 * math.log(columns))
+        self.log_scale = nn.Parameter(scale, requires_grad=residual)
         self.register_buffer("signs", torch.as_tensor(signs, dtype=torch.float32))
 
     def prepare(

@@ -6,6 +6,7 @@ crawler runs without PyTorch, and over any number of candidates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,33 +15,24 @@ import numpy as np
 
 from baselines._weights import State, Weights, columns_of, load_weights
 from baselines.agent import Agent, Info, Observation, world_of
+from baselines.z_sum import FEATURES
+from gym_webforage.envs import Known
 from gym_webforage.world import World
-from gym_webforage.world.compile import compiled
-from gym_webforage.world.observe import write_news_row, write_transfer_row
 
 CLIP = 5.0  # z-scores beyond this say no more to a network
 FLAT = 1e-6  # a column that varies less than this is constant
 SAME = 1e-5  # scores closer than this are equal: the first discovered wins
 
-# Which way a column points when z-scores are summed without any training.
-SIGNS = {
-    "depth": -1.0,
-    "waiting": -1.0,
-    "age": -1.0,
-    "visits": -1.0,
-    "fetched": 0.0,
-}
+# News has no z-sum among the baselines; this is what a residual adds to there.
+NEWS_SIGNS = {"links": 1.0, "in_links": 1.0, "yield": 1.0, "age": -1.0, "visits": -1.0}
 
 
-def z_signs(columns: list[str]) -> np.ndarray:
-    """Return the sign of each column in the z-sum; states have none."""
-    return np.array(
-        [
-            0.0 if name.startswith("state_") else SIGNS.get(name, 1.0)
-            for name in columns
-        ],
-        np.float32,
-    )
+def z_signs(columns: Sequence[str]) -> np.ndarray:
+    """Return with which weight each column enters the z-sum."""
+    signs: dict[str, float] = NEWS_SIGNS
+    if FEATURES[0] in columns:
+        signs = {name: 1.0 for name in FEATURES}
+    return np.array([signs.get(name, 0.0) for name in columns], np.float32)
 
 
 def z_scores(rows: np.ndarray) -> np.ndarray:
@@ -101,10 +93,10 @@ class SetScorer:
         return scores
 
 
-class ZSum:
-    """The sum of z-scores, each column pointing its way: no training at all."""
+class ZSumScorer:
+    """The sum of z-scores: no training at all."""
 
-    def __init__(self, columns: list[str]) -> None:
+    def __init__(self, columns: Sequence[str]) -> None:
         self.signs = z_signs(columns)
 
     def reset(self) -> None:
@@ -115,26 +107,6 @@ class ZSum:
     ) -> np.ndarray:
         """Return one score a row."""
         return z_scores(rows) @ self.signs
-
-
-@compiled
-def write_rows(T, F, numbers, is_news, out):
-    """Write the rows of the URLs with these discovery numbers."""
-    for i in range(len(numbers)):
-        if is_news:
-            write_news_row(T, F, numbers[i], out[i])
-        else:
-            write_transfer_row(T, F, numbers[i], out[i])
-
-
-def frontier(world: World, forager: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the discovery numbers of the action set, in order, and their rows."""
-    who = world.foragers[forager]
-    numbers = np.sort(who.choices())
-    rows = np.empty((len(numbers), world.columns), np.float32)
-    is_news = world.rules.kind == "news"
-    write_rows(world.trace_address, who.address, numbers, is_news, rows)
-    return numbers, rows
 
 
 @dataclass
@@ -166,12 +138,11 @@ class SetForager(Agent):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Score the frontier, take the best."""
-        numbers, rows = frontier(self.world, info["known"]._number)
-        scores = self.scorer.scores(
-            rows[:, self._places], observation["context"], numbers
-        )
-        best = numbers[first_best(scores)]
-        return int(info["known"].urls_of(np.array([best]))[0])
+        known: Known = info["known"]
+        numbers = np.sort(known.choices)
+        rows = known.features()[:, self._places]
+        scores = self.scorer.scores(rows, observation["context"], numbers)
+        return int(info["action_set"][first_best(scores)])
 
     def divide(self, rng: np.random.Generator) -> Self:
         """Return a child with the same weights."""

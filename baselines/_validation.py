@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import baselines
-from baselines._set_scorer import SetForager, ZSum
+from baselines._set_scorer import SetForager, ZSumScorer
 from baselines._training_tasks import ValidationTask
 from baselines._weights import Weights, columns_of
 from baselines.agent import Result, run_episode
@@ -83,8 +83,9 @@ def freshness(results: Sequence[Result]) -> float | None:
 
 def reference(name: str, env: Any) -> Any:
     """Make an agent to compare with."""
-    if name != Z_SUM:
+    world = env.unwrapped.world
+    if name != Z_SUM or world.rules.kind != "news":
         return baselines.load(name).make(env, 0)
-    columns = columns_of(env.unwrapped.world)
+    columns = columns_of(world)
     nothing = Weights({}, {"columns": columns})
-    return SetForager(env.unwrapped.world, nothing, scorer=ZSum(columns))
+    return SetForager(world, nothing, scorer=ZSumScorer(columns))

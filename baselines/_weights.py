@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from gym_webforage.world import World
-from gym_webforage.world import layout as L
 
 FOLDER = Path(__file__).parent / "weights"
 
@@ -30,10 +29,7 @@ def family(kind: str) -> str:
 
 def columns_of(world: World) -> list[str]:
     """Return the names of the columns of a candidate's row."""
-    if world.rules.kind != "news":
-        return list(L.TRANSFER_COLUMNS)
-    states = world.columns - len(L.NEWS_COLUMNS)
-    return [f"state_{i}" for i in range(states)] + list(L.NEWS_COLUMNS)
+    return list(world.feature_names)
 
 
 @dataclass

@@ -74,7 +74,9 @@ def make_view(
     """Fill in the defaults of the kind; refuse arguments that make no sense."""
     is_news = rules.kind == "news"
     if features is None:
-        features = "state" if is_news else "transfer"
+        # Without slots nothing is written but on demand, so there may be all of it.
+        of_news = "all" if slots is None else "state"
+        features = of_news if is_news else "transfer"
     if shortlist is None:
         has_window = is_news or rules.reach == "links"
         shortlist = "newest" if has_window else "promising"
@@ -417,7 +419,7 @@ class NewsEnv(ForageEnv):
     |-------------------|-------------|------------------------------------------------|
     | `trace`           | synthetic-v0 | name or path of a trace, or a `Trace`         |
     | `slots`           | 128         | size of the window, or None for URL actions    |
-    | `features`        | state       | `state`, `transfer` or `all`                   |
+    | `features`        | state       | `state`, `transfer`, `all` (without slots all) |
     | `shortlist`       | newest      | which part of the frontier: `newest`, `oldest` |
     | `scaled`          | False       | give `candidates` as z-scores over the slots   |
     | `flat`            | False       | give `candidates` as one vector, row by row    |
