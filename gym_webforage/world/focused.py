@@ -22,7 +22,7 @@ from gym_webforage.world.pages import (
     take_bit,
     version_at,
 )
-from gym_webforage.world.shortlist import choose_slots
+from gym_webforage.world.shortlist import choose_slots, pass_turn
 
 
 @compiled
@@ -116,6 +116,7 @@ def visit_page(T, W, F, number, begin):
     row = number * L.LEDGER_COLUMNS
     url = ledger[row + L.URL]
     if not world[L.REACH_LINKS]:
+        pass_turn(F, number)
         leave_frontier(F, number)
         ledger[row + L.PLACE] = L.WAS_VISITED
     ledger[row + L.TOUCHED] = ints[L.STEP]

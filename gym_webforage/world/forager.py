@@ -132,12 +132,14 @@ class Forager(Arrays):
         is_contest = view.shortlist == "promising"
         self.contest = np.zeros(slots + L.SCANNED if is_contest else 0, np.int64)
         self.ints[L.SLOTS] = slots
-        self.ints[L.SHORTLIST] = SHORTLISTS.index(view.shortlist)
+        self.ints[L.WINDOW] = 0 if is_contest else slots
+        self.ints[L.SHORTLIST_OLDEST] = view.shortlist == "oldest"
         self.ints[L.FORAGER_NUMBER] = number
         self.ints[L.STATE_COLUMNS] = trace.states if view.features != "transfer" else 0
         self.ints[L.HAS_LEDGER_FLOATS] = not is_news
         self.ints[L.HAS_HISTORY] = has_history
         self.ints[L.IS_SCALED] = view.scaled
+        self.ints[L.KEEPS_ROWS] = is_news and not (has_history or view.scaled)
         self._size_hash()
         self.bind()
 
@@ -153,13 +155,15 @@ class Forager(Arrays):
             L.LEDGER_CAPACITY,
             L.HASH_SHIFT,
             L.SLOTS,
-            L.SHORTLIST,
+            L.WINDOW,
+            L.SHORTLIST_OLDEST,
             L.STAMP,
             L.FORAGER_NUMBER,
             L.STATE_COLUMNS,
             L.HAS_LEDGER_FLOATS,
             L.HAS_HISTORY,
             L.IS_SCALED,
+            L.KEEPS_ROWS,
         )
         values = self.ints[list(kept)]
         self.ints[:] = 0
@@ -196,7 +200,14 @@ class Forager(Arrays):
         for _, name in self.fields:
             if name not in ("ints", "floats"):
                 setattr(self, name, getattr(self, name)[:0].copy())
-        for count in (L.KNOWN, L.FRONTIER, L.KNOWN_BEFORE, L.OUTBOX_COUNT, L.SLOTS):
+        for count in (
+            L.KNOWN,
+            L.FRONTIER,
+            L.KNOWN_BEFORE,
+            L.OUTBOX_COUNT,
+            L.SLOTS,
+            L.WINDOW,
+        ):
             self.ints[count] = 0
         self.ints[L.AT_START] = 0
         self.bind()

@@ -140,7 +140,8 @@ FORAGER_FIELDS = 17
     SLOTS,
     SLOTTED,
     FREE_SLOT,  # no slot below this one is free
-    SHORTLIST,
+    WINDOW,  # slots that are a window on an end of the frontier: all of them or none
+    SHORTLIST_OLDEST,
     PATH,
     PATH_VISITS,
     AT_START,  # any known URL may be visited
@@ -161,11 +162,11 @@ FORAGER_FIELDS = 17
     HERE,  # the page that it stands on (REACH_LINKS), -1 before the first
     HAS_HISTORY,
     IS_SCALED,  # observations are z-scores
+    KEEPS_ROWS,  # only what changed is observed anew: plain News
     SCAN,  # whose turn it is to be considered for a slot, -1: the frontier's first
-) = range(32)
-FORAGER_INT_COUNT = 32
+) = range(34)
+FORAGER_INT_COUNT = 34
 
-NEWEST, OLDEST, PROMISING = range(3)  # SHORTLIST
 SCANNED = 32  # waiting URLs considered in a step
 
 REWARD_TOTAL, LAST_REWARD, LINK_SQUARE, BODY_SQUARE, VALUE_TOTAL, VALUES, MEAN_VALUE = (

@@ -53,10 +53,6 @@ def discover(F, url):
     if ints[L.HAS_LEDGER_FLOATS]:
         for column in range(L.LEDGER_FLOAT_COLUMNS):
             floats[number * L.LEDGER_FLOAT_COLUMNS + column] = 0.0
-    if ints[L.HAS_HISTORY]:
-        history = i64(F[L.HISTORY])
-        for column in range(L.HISTORY_FIELDS):
-            history[number * L.HISTORY_FIELDS + column] = 0
     ledger[row + L.URL] = url
     ledger[row + L.IN_PATH] = -1
     ledger[row + L.SLOT_OF] = -1
@@ -177,11 +173,10 @@ def join_frontier(F, number):
         ints[L.HEAD] = number
     ints[L.TAIL] = number
     ints[L.FRONTIER] += 1
-    slots = ints[L.SLOTS]
-    shortlist = ints[L.SHORTLIST]
-    if slots == 0 or shortlist == L.PROMISING:
+    slots = ints[L.WINDOW]
+    if slots == 0:
         return
-    if shortlist == L.OLDEST:
+    if ints[L.SHORTLIST_OLDEST]:
         if ints[L.SLOTTED] < slots:
             enter_slot(F, number)
             ints[L.EDGE] = number
@@ -212,14 +207,12 @@ def leave_frontier(F, number):
     else:
         ints[L.TAIL] = before
     ints[L.FRONTIER] -= 1
-    if ints[L.SCAN] == number:
-        ints[L.SCAN] = after
     if ledger[row + L.SLOT_OF] < 0:
         return
     leave_slot(F, number)
-    if ints[L.SHORTLIST] == L.PROMISING:
+    if ints[L.WINDOW] == 0:
         return
-    if ints[L.SHORTLIST] == L.OLDEST:
+    if ints[L.SHORTLIST_OLDEST]:
         if ints[L.EDGE] == number:
             ints[L.EDGE] = before
         edge = ints[L.EDGE]

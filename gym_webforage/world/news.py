@@ -107,16 +107,23 @@ def visit_news(T, W, F, number, begin):
 
 
 @compiled
-def note_fetch(F, number, version, now):
-    """Keep the history of a page: how often it was fetched, and had then changed."""
+def note_fetches(F, now):
+    """Keep the history of pages: how often they were fetched, and had then changed."""
     history = i64(F[L.HISTORY])
-    row = number * L.HISTORY_FIELDS
-    held = i32(F[L.LEDGER])[number * L.LEDGER_COLUMNS + L.VERSION]
-    history[row + L.HISTORY_FETCHES] += 1
-    history[row + L.FETCHED_AT] = now
-    if held >= 0 and held != version:
-        history[row + L.HISTORY_CHANGES] += 1
-        history[row + L.CHANGED_AT] = now
+    ledger = i32(F[L.LEDGER])
+    outbox = i32(F[L.OUTBOX])
+    for i in range(i64(F[L.FORAGER_INTS])[L.OUTBOX_COUNT]):
+        number = np.int64(outbox[3 * i])
+        row = number * L.HISTORY_FIELDS
+        held = ledger[number * L.LEDGER_COLUMNS + L.VERSION]
+        if held < 0:
+            history[row + L.HISTORY_FETCHES] = 0
+            history[row + L.HISTORY_CHANGES] = 0
+        history[row + L.HISTORY_FETCHES] += 1
+        history[row + L.FETCHED_AT] = now
+        if held >= 0 and held != outbox[3 * i + 1]:
+            history[row + L.HISTORY_CHANGES] += 1
+            history[row + L.CHANGED_AT] = now
 
 
 @compiled
@@ -134,7 +141,8 @@ def send(T, W, F, number, end):
     other_pay = floats[L.PENALTY]
     if world[L.EVOLUTION]:
         novel_pay += other_pay
-    keeps_history = ints[L.HAS_HISTORY] != 0
+    if ints[L.HAS_HISTORY]:
+        note_fetches(F, end)
     total = 0.0
     sent = 0
     novel = 0
@@ -142,8 +150,6 @@ def send(T, W, F, number, end):
         other = np.int64(outbox[3 * i])
         version = np.int64(outbox[3 * i + 1])
         age = end - published[version]
-        if keeps_history:
-            note_fetch(F, other, version, end)
         ledger[other * L.LEDGER_COLUMNS + L.VERSION] = version
         ledger[other * L.LEDGER_COLUMNS + L.AGE] = min(age // 100, L.LONGEST_AGE)
         if age > world[L.MAX_AGE] or not is_page(T, version):
@@ -163,7 +169,7 @@ def send(T, W, F, number, end):
             total += other_pay
             pay(W, row, L.SENT, other_pay)
     ledger[number * L.LEDGER_COLUMNS + L.PAID] += novel
-    if keeps_history:
+    if ints[L.HAS_HISTORY]:
         url = ledger[number * L.LEDGER_COLUMNS + L.URL]
         count_value(f64(F[L.DIRECTORY_STATS]), i32(T[L.URL_DIRECTORY])[url], novel)
     ints[L.LAST_SENT] = sent

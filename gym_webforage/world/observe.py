@@ -134,8 +134,8 @@ def write_history(T, W, F, number, out):
     at = number * L.HISTORY_FIELDS
     url = ledger[number * L.LEDGER_COLUMNS + L.URL]
     version = ledger[number * L.LEDGER_COLUMNS + L.VERSION]
-    fetches = history[at + L.HISTORY_FETCHES]
-    changes = history[at + L.HISTORY_CHANGES]
+    fetches = history[at + L.HISTORY_FETCHES] if version >= 0 else 0
+    changes = history[at + L.HISTORY_CHANGES] if version >= 0 else 0
     directory = i32(T[L.URL_DIRECTORY])[url]
     out[0] = fetches / (fetches + 5.0)
     out[1] = 0.0
@@ -289,6 +289,43 @@ def write_context(W, F, out):
 
 
 @compiled
+def observe_changes(T, F, last, candidates, mask):
+    """Write the rows of plain News that changed since a stamp."""
+    slot = i32(F[L.SLOT])
+    changed = i64(F[L.SLOT_CHANGED])
+    for at in range(i64(F[L.FORAGER_INTS])[L.SLOTS]):
+        number = np.int64(slot[at])
+        mask[at] = 1 if number >= 0 else 0
+        if changed[at] <= last:
+            continue
+        if number < 0:
+            for column in range(candidates.shape[1]):
+                candidates[at, column] = 0.0
+        else:
+            write_news_row(T, F, number, candidates[at])
+
+
+@compiled
+def observe_all(T, W, F, candidates, mask):
+    """Write all rows."""
+    ints = i64(F[L.FORAGER_INTS])
+    slot = i32(F[L.SLOT])
+    for at in range(ints[L.SLOTS]):
+        number = np.int64(slot[at])
+        mask[at] = 1 if number >= 0 else 0
+        if number < 0:
+            for column in range(candidates.shape[1]):
+                candidates[at, column] = 0.0
+        else:
+            write_row(T, W, F, number, candidates[at])
+    if ints[L.IS_SCALED]:
+        middle = np.empty(candidates.shape[1])
+        width = np.empty(candidates.shape[1])
+        measure(candidates, mask, middle, width)
+        rescale(candidates, mask, middle, width)
+
+
+@compiled
 def observe(T, W, F, since, candidates, mask, context):
     """Write an observation; in plain News only the rows that changed meanwhile.
 
@@ -298,27 +335,10 @@ def observe(T, W, F, since, candidates, mask, context):
     ints = i64(F[L.FORAGER_INTS])
     last = since[0]
     since[0] = ints[L.STAMP]
-    slot = i32(F[L.SLOT])
-    changed = i64(F[L.SLOT_CHANGED])
-    is_news = i64(W[L.WORLD_INTS])[L.RULES] == L.NEWS
-    is_scaled = ints[L.IS_SCALED] != 0
-    has_history = ints[L.HAS_HISTORY] != 0
-    keeps_rows = is_news and not (is_scaled or has_history)
-    for at in range(ints[L.SLOTS]):
-        number = np.int64(slot[at])
-        mask[at] = 1 if number >= 0 else 0
-        if keeps_rows and changed[at] <= last:
-            continue
-        if number < 0:
-            for column in range(candidates.shape[1]):
-                candidates[at, column] = 0.0
-        else:
-            write_row(T, W, F, number, candidates[at])
-    if is_scaled:
-        middle = np.empty(candidates.shape[1])
-        width = np.empty(candidates.shape[1])
-        measure(candidates, mask, middle, width)
-        rescale(candidates, mask, middle, width)
+    if ints[L.KEEPS_ROWS]:
+        observe_changes(T, F, last, candidates, mask)
+    else:
+        observe_all(T, W, F, candidates, mask)
     write_context(W, F, context)
 
 

@@ -109,10 +109,18 @@ def pick_waiting(F):
 
 
 @compiled
+def pass_turn(F, number):
+    """Let the turn go on from a URL that is about to leave the frontier."""
+    ints = i64(F[L.FORAGER_INTS])
+    if ints[L.SCAN] == number:
+        ints[L.SCAN] = i32(F[L.LEDGER])[number * L.LEDGER_COLUMNS + L.NEXT]
+
+
+@compiled
 def choose_slots(T, F):
     """Give the slots to the most promising URLs after a step, or at the start."""
     ints = i64(F[L.FORAGER_INTS])
-    if ints[L.SHORTLIST] != L.PROMISING or ints[L.SLOTS] == 0:
+    if ints[L.SLOTS] == ints[L.WINDOW]:
         return
     if ints[L.FRONTIER] <= ints[L.SLOTS]:
         give_all(F)
