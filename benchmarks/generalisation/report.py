@@ -73,7 +73,7 @@ def summary(outcome: Outcome) -> str:
         )
         said = f"{code(winners[0])} beats {rivals} in area: {gaps}."
         if winners[1:]:
-            said += f" So do {listed(winners[1:])}."
+            said += f" The same holds for {listed(winners[1:])}."
     else:
         short = [
             f"{code(rival)} ({what}: {outcome.gap(names[0], rival).show(2)})"

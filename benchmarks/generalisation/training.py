@@ -77,16 +77,16 @@ def sources(crawls: Sequence[Crawl]) -> list[ChosenSource]:
     grounds: dict[Ground, list[Mapping[str, str | int]]] = {}
     for crawl in crawls:
         grounds.setdefault(crawl.ground, []).append(crawl.options)
-    return [
-        ChosenSource(
-            ground.kind,
-            load_trace(ground.trace),
-            ground.budget,
-            dict(ground.options),
-            tuple(own),
+    found = []
+    for ground, own in grounds.items():
+        options = dict(ground.options)
+        if ground.kind == "news":  # states tell of one trace alone
+            options["features"] = "transfer"
+        trace = load_trace(ground.trace)
+        found.append(
+            ChosenSource(ground.kind, trace, ground.budget, options, tuple(own))
         )
-        for ground, own in grounds.items()
-    ]
+    return found
 
 
 def train(
