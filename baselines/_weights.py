@@ -83,10 +83,11 @@ def load_weights(method: str, world: World, given: str = "") -> Weights:
     file = Path(given) if given else FOLDER / f"{method}-{family(kind)}"
     weights = Weights.load(file)
     made_for = weights.card["method"], weights.card["family"]
-    if made_for != (method.removesuffix("_plain"), family(kind)):
+    expected = method.removesuffix("_plain"), family(kind)
+    if made_for != expected:
         raise ValueError(
             f"{file} is for {made_for[0]} in {made_for[1]} crawls, "
-            f"expected {method} in {family(kind)} ones"
+            f"expected {expected[0]} in {expected[1]} ones"
         )
     return weights
 
