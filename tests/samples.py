@@ -14,6 +14,10 @@ from gym_webforage.world.topic import topic_from_words
 
 BEGIN = 1_600_000_000_000
 URLS = 12
+TAGGED = {  # what a recording of markup has besides
+    "tag_paths": ["body ul.menü li a", "body p a", "unused"],
+    "tag_path": [1, -1, 0, 0, 1],
+}
 
 
 def sample_arrays(seed: int = 0) -> dict[str, Any]:
@@ -82,6 +86,7 @@ def assert_in_bounds(trace: Trace) -> None:
         *(("version_status", versions), ("version_bytes", versions)),
         *(("version_text", versions), ("version_state", versions)),
         *(("link_text", links), ("body_count", len(trace.body_token))),
+        *(("tag_path", link_texts), ("url_directory", urls)),
         *(("url_ending", urls), ("idf", words), ("text_norm", page_texts)),
     ):
         assert len(getattr(trace, name)) == length, name
@@ -104,6 +109,8 @@ def assert_in_bounds(trace: Trace) -> None:
         *(("version_text", -1, page_texts), ("link_text", -1, link_texts)),
         *(("url_token", 0, words), ("anchor_token", 0, words)),
         *(("near_token", 0, words), ("title_token", 0, words)),
+        ("tag_path", -1, len(trace.tag_paths)),
+        ("url_directory", 0, trace.directories),
         ("body_token", 0, words),
     ):
         assert all(low <= number < high for number in getattr(trace, name)), name

@@ -333,6 +333,32 @@ def test_equal_link_texts_are_stored_once() -> None:
     assert trace.counts["link texts"] == 1
 
 
+def test_tag_paths_are_kept_with_link_texts() -> None:
+    menu = f"<ul class=menu><li>{links('b')}</ul><p>{links('c', 'b')}"
+    image = "<div><a href=d><img src=e></a></div>"
+    trace = build(captured("", menu + image), captured("b", f"<p>{links('c')}"))
+    found = {
+        trace.urls[int(target)]: trace.tag_paths[int(trace.tag_path[text])]
+        for target, text in zip(trace.link_target, trace.link_text, strict=True)
+    }
+    assert found == {
+        SITE + "b": "body ul.menu li a",
+        SITE + "c": "body p a",
+        SITE + "d": "body div a",  # though it has no words
+    }
+    assert len(trace.tag_paths) == 3
+
+
+def test_tag_paths_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gym_webforage.record.builder.MOST_PATHS", 5)
+    classes = "abcdefghij"
+    body = "".join(f"<p class={name}>{links(name)}</p>" for name in classes)
+    trace = build(captured("", body))
+    assert len(trace.tag_paths) == 5
+    assert (trace.tag_path >= 0).sum() == 5
+    assert trace.meta["warnings"]["more tag paths"] == 1
+
+
 # --- the whole
 
 

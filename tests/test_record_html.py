@@ -7,6 +7,7 @@ pytest.importorskip("resiliparse", reason="needs the extra `record`")
 from gym_webforage.record.html import NEAR, Page, parse_page
 from gym_webforage.record.notes import Notes
 from gym_webforage.record.render import render
+from gym_webforage.record.tag_paths import DEEPEST, LONGEST
 
 URL = "http://a.example/x/y.html"
 
@@ -31,6 +32,49 @@ def test_the_four_fields_of_a_link() -> None:
     assert link.anchor == ["link", "text"]
     assert link.near == ["big", "head", "before", "words", "after", "words", "small"]
     assert page.body == "big head before words link text after words small".split()
+
+
+def tag_paths(page: Page) -> list[str]:
+    return [link.tag_path for link in page.links]
+
+
+def test_tag_paths_name_tags_classes_and_ids() -> None:
+    page = parsed(
+        "<div id=nav-12 ><ul class='menu x y'><li><a class=Hot href=a>1</a></ul></div>"
+        "<section id='some-words'><dt id=other><a href=b>2</a></dt><p><a href=c>3</a>"
+        "</section><map><area href=d></map>"
+    )
+    assert tag_paths(page) == [
+        "body div#nav-0 ul.menu.x li a.hot",
+        "body section dt a",
+        "body section p a",
+        "body map area",
+    ]
+
+
+def test_a_repeated_link_has_the_tag_path_of_the_first() -> None:
+    page = parsed("<p><a href=a>1</a></p><div><a href=a>2</a></div>")
+    assert tag_paths(page) == ["body p a"]
+
+
+def test_links_that_stand_nowhere_have_no_tag_path() -> None:
+    assert tag_paths(parsed("<meta http-equiv=refresh content='0; url=a'>")) == [""]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div class=inner>" * 900 + "<a href=a>x</a>",
+        f"<div class='{'long ' * 9999}' id={'i' * 99999}><a href=a>x</a></div>",
+        f"<div class='{'c' * 99999}'>" * 20 + "<a href=a>x</a>",
+        f"<{'t' * 99999}><a href=a>x</a></{'t' * 99999}>",
+        "<div class='\U0001f600 < &lt; \n . # '><a href=a>x</a></div>",
+    ],
+)
+def test_tag_paths_are_short_whatever_the_markup(html: str) -> None:
+    (path,) = tag_paths(parsed(html))
+    assert 0 < len(path) <= LONGEST
+    assert len(path.split(" ")) <= DEEPEST and path.endswith("a")
 
 
 def test_near_text_is_a_window() -> None:

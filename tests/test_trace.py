@@ -38,7 +38,7 @@ from gym_webforage.trace.strings import Strings
 from gym_webforage.trace.synthetic import Recipe
 from gym_webforage.trace.tables import META, TABLES, read_tables
 from gym_webforage.trace.trace import from_iso, to_iso
-from tests.samples import crawl, sample_arrays, sample_trace
+from tests.samples import TAGGED, crawl, sample_arrays, sample_trace
 from tests.strategies import traces
 
 COLUMNS = {
@@ -125,6 +125,7 @@ def test_round_trip_of_any_text(
         {"url_label": [], "url_label_start": np.zeros(13, int), "labels": []},
         {"url_label": [], "url_label_start": np.zeros(13, int)},
         {"version_hash": [2**64 - 1] * len(sample_arrays()["version_seen"])},
+        TAGGED,
     ],
 )
 def test_round_trip_of_the_sample(
@@ -135,6 +136,22 @@ def test_round_trip_of_the_sample(
     for loaded in (read_tables(folder), load_trace(folder)):
         assert_same(trace, loaded)
     crawl(load_trace(folder))
+
+
+def test_tag_paths_are_optional(tmp_path: Path, cache: Path) -> None:
+    plain, tagged = sample_trace(), sample_trace(**TAGGED)
+    assert plain.digest != tagged.digest
+    assert not len(plain.tag_paths) and (plain.tag_path == -1).all()
+    assert "tag paths" not in plain.counts and tagged.counts["tag paths"] == 3
+    folder = save_trace(tagged, tmp_path / "sample-v0")
+    table = pq.read_table(folder / "link_texts.parquet")
+    assert table.column("path").to_pylist() == TAGGED["tag_path"]
+    table = pq.read_table(folder / "tag_paths.parquet")
+    assert table.column("path").to_pylist() == TAGGED["tag_paths"]
+    with pytest.raises(TraceError, match=r"link_texts.*is 3, expected -1 to 2"):
+        sample_trace(tag_paths=TAGGED["tag_paths"], tag_path=[0, 1, 2, 3, 0])
+    with pytest.raises(TraceError, match="tag_path has 1 of 5 rows"):
+        sample_trace(tag_paths=TAGGED["tag_paths"], tag_path=[0])
 
 
 def test_one_url(tmp_path: Path, cache: Path) -> None:

@@ -21,10 +21,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from gym_webforage.trace import TraceError, load_trace, save_trace
-from gym_webforage.trace.tables import META, TABLES, from_tables, read_tables, to_tables
+from gym_webforage.trace.tables import (
+    META,
+    OPTIONAL,
+    from_tables,
+    read_tables,
+    to_tables,
+)
+from gym_webforage.trace.tables import TABLES as NEEDED
 from gym_webforage.trace.validate import LIST_OFFSETS
-from tests.samples import crawl, sample_arrays, sample_trace
+from tests.samples import TAGGED, crawl, sample_arrays, sample_trace
 
+TABLES = (*NEEDED, *OPTIONAL)
 FILES = (META, *(f"{name}.parquet" for name in TABLES))
 PLACES = {META, *TABLES}
 
@@ -36,7 +44,7 @@ class Bench:
     """A folder with a good trace that is broken, read and mended, again and again."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = save_trace(sample_trace(), folder)
+        self.folder = save_trace(sample_trace(**TAGGED), folder)
         self.files = {name: (folder / name).read_bytes() for name in FILES}
         self.meta = json.loads(self.files[META])
         self.tables = {
@@ -137,7 +145,7 @@ def test_swapped_files(bench: Bench, name: str, other: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_missing_and_unreadable_files(tmp_path: Path, cache: Path, name: str) -> None:
-    folder = save_trace(sample_trace(), tmp_path / "sample-v0")
+    folder = save_trace(sample_trace(**TAGGED), tmp_path / "sample-v0")
     (folder / name).unlink()
     with pytest.raises(TraceError, match="cannot be read"):
         read_tables(folder)
