@@ -41,12 +41,12 @@ def tag_paths(page: Page) -> list[str]:
 def test_tag_paths_name_tags_classes_and_ids() -> None:
     page = parsed(
         "<div id=nav-12 ><ul class='menu x y'><li><a class=Hot href=a>1</a></ul></div>"
-        "<section id='some-words'><dt id=other><a href=b>2</a></dt><p><a href=c>3</a>"
+        "<section id='some-words'><h2 id=other><a href=b>2</a></h2><p><a href=c>3</a>"
         "</section><map><area href=d></map>"
     )
     assert tag_paths(page) == [
         "body div#nav-0 ul.menu.x li a.hot",
-        "body section dt a",
+        "body section h2 a",
         "body section p a",
         "body map area",
     ]

@@ -55,7 +55,7 @@ def _name(node: Any) -> str:
     tag = node.tag
     if tag == "html" or tag.startswith("#"):
         return ""
-    name = _plain(tag)
+    name = _ODD.sub("", tag[:LONGEST_NAME])  # h1 and h2 are not the same
     classes = (node.getattr("class") or "")[:200].split()
     plain = [_plain(part) for part in classes[:MOST_CLASSES]]
     if any(plain):

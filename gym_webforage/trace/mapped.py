@@ -39,7 +39,7 @@ from gym_webforage.trace.tables import (
 )
 from gym_webforage.trace.trace import Trace, from_arrays, frozen
 
-LAYOUT = 2  # of the mapped files; another number makes them anew
+LAYOUT = 3  # of the mapped files; another number makes them anew
 MANIFEST = "manifest.json"
 DERIVED_ARRAYS = ("version_url", "url_ending", "url_directory", "idf", "text_norm")
 DERIVED_NUMBERS = ("most_links", "mean_bytes", "state_bound", "directories", "digest")
