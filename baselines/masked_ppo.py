@@ -22,25 +22,17 @@ from __future__ import annotations
 from typing import Any
 
 from baselines._set_scorer import SetForager, make_set_forager
-from baselines._weights import family
-from baselines.agent import world_of
-
-RESIDUAL = {"focused": False, "news": True}  # what did better on validation tasks
 
 
-def make(
-    env: Any, seed: int, residual: bool | None = None, weights: str = ""
-) -> SetForager:
+def make(env: Any, seed: int, residual: bool = False, weights: str = "") -> SetForager:
     """Make the agent from shipped weights, or those of a file.
 
     Args:
         env: Where it will crawl, alone or in a fleet.
         seed: Of no meaning: it chooses greedily.
-        residual: Whether to add to the z-sum or score from scratch; by default what did
-            better on the validation tasks of the environment's kind.
+        residual: Whether to add to the z-sum instead of scoring from scratch, which did
+            better on the validation tasks.
         weights: A file that `baselines.train` wrote, without its ending.
     """
-    if residual is None:
-        residual = RESIDUAL[family(world_of(env).rules.kind)]
     name = "masked_ppo" if residual else "masked_ppo_plain"
     return make_set_forager(name, env, weights)
