@@ -60,11 +60,17 @@ def _fates(values: Values) -> list[Claim]:
     usable = _usable(values, USABLE)
     tame = [_usable(values, setting) for setting in SIGMOID]
     every = [all(three) for three in zip(*tame, strict=True)]
+    counts = ", ".join(str(sum(own)) for own in tame)
     return [
         _always("linear: with a low rate the population dies out", "Figure 2", dead),
         _always("linear: with a high rate it explodes", "Figure 2", grown),
         _always("linear: with the rate between it is usable", "Figure 2", usable),
-        _always("sigmoid: usable with all three settings", "Figure 3", every),
+        Claim(
+            "sigmoid: usable with all three settings",
+            "Figure 3",
+            f"{sum(every)} of {len(every)} runs; with each: {counts}",
+            verdicts.always(every),
+        ),
     ]
 
 
