@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ SCALARS = {
     "fleet/weight_norm": "window_weight_norm",
 }
 PICTURE = "territory"
+
+Settings = dict[str, bool | int | float | str]
+"""What a run was made with, by name."""
 
 
 def log_run(
@@ -99,21 +102,43 @@ def log_series(
         )
 
 
+def log_curves(
+    logdir: Path | str,
+    curves: Mapping[str, tuple[Sequence[int], Sequence[float]]],
+    settings: Settings,
+    figures: Mapping[str, float],
+) -> None:
+    """Log curves by tag, as steps and values, and a line of HParams.
+
+    Figures stand at the last step of all. What was logged there before is replaced.
+    """
+    from torch.utils.tensorboard.summary import hparams
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    for old in Path(logdir).glob("events.out.tfevents.*"):
+        old.unlink()
+    last = max((step for steps, _ in curves.values() for step in steps), default=0)
+    with SummaryWriter(str(logdir)) as writer:
+        for tag, (steps, values) in curves.items():
+            for step, value in zip(steps, values, strict=True):
+                if math.isfinite(value):
+                    writer.add_scalar(tag, value, step)
+        for tag, value in figures.items():
+            writer.add_scalar(tag, value, last)
+        for part in hparams(settings, figures):
+            writer.file_writer.add_summary(part)  # type: ignore[union-attr]
+
+
 def log_board(logdir: Path | str, board: Board) -> None:
     """Log a leaderboard: a run for each task and agent, with its line of HParams.
 
     The steps are hundredths of the budget. What was logged there before is replaced.
     """
-    from torch.utils.tensorboard.summary import hparams
-    from torch.utils.tensorboard.writer import SummaryWriter
-
     for task in board["tasks"]:
         for standing in task["standings"]:
             name = re.sub(r"[^\w.=-]+", "-", standing["agent"])
             place = Path(logdir) / task["id"] / name
-            for old in place.glob("events.out.tfevents.*"):
-                old.unlink()
-            settings: dict[str, bool | int | float | str] = {
+            settings: Settings = {
                 "agent": standing["agent"],
                 "task": task["id"],
                 "kind": task["kind"],
@@ -131,15 +156,13 @@ def log_board(logdir: Path | str, board: Board) -> None:
             }
             if standing["score"] is not None:
                 figures["result/score"] = standing["score"]
-            with SummaryWriter(str(place)) as writer:
-                curve = standing["curve"]
-                for line in ("mean", "low", "high"):
-                    for share, value in zip(curve["x"], curve[line], strict=True):
-                        writer.add_scalar(f"found/{line}", value, round(100 * share))
-                for tag, value in figures.items():
-                    writer.add_scalar(tag, value, 100)
-                for part in hparams(settings, figures):
-                    writer.file_writer.add_summary(part)  # type: ignore[union-attr]
+            curve = standing["curve"]
+            steps = [round(100 * share) for share in curve["x"]]
+            lines = {
+                f"found/{line}": (steps, curve[line])
+                for line in ("mean", "low", "high")
+            }
+            log_curves(place, lines, settings, figures)
 
 
 class _Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ def populations(draw: st.DrawFn) -> EnergyPopulation:
         upper=max(1, lower + spread) if bounded else None,
         lower=lower if bounded else None,
         most=60,
+        roots=draw(st.sampled_from(["given", "visited"])),
+        history=draw(st.sampled_from(["visits", "pages"])),
         printed=draw(st.sampled_from([(), ("division",), ("floor", "ratio")])),
     )
 
@@ -205,8 +208,31 @@ def test_what_a_second_visit_gives(revisit: str, again: float) -> None:
     rule = EnergyPopulation(model="linear", rate=0.5, cost=0.25, start=1, divide_at=10)
     env = toy(rule, revisit=revisit)
     energy = go(env, "home", "good", "home", "good")
-    assert energy[:2] == pytest.approx([0.75, 1.0])
+    assert energy[:3] == pytest.approx([1.0, 1.25, 1.0]), "the root was given"
     assert energy[3] - energy[2] == pytest.approx(again)
+
+
+def test_roots_are_given_or_visited() -> None:
+    rule = EnergyPopulation(model="linear", cost=0.25, divide_at=10)
+    env = toy(rule, founders=2)
+    books = env.fleet.economy
+    env.step(-1)  # an illegal action costs, and does not get it to the root
+    assert env.fleet.scores == pytest.approx([0.75, 1])
+    assert go(env, "home", "home") == pytest.approx([1, 0.75])
+    assert not books.visited and books.balance.value == 0 and not books.balance.low
+    env = toy(replace(rule, roots="visited"), founders=2)
+    assert go(env, "home", "home") == pytest.approx([0.75, 1]), "the first one pays"
+    assert len(env.fleet.economy.balance.low) == 1
+
+
+def test_the_balance_counts_visits_or_pages() -> None:
+    histories: list[tuple[Any, int]] = [("visits", 4), ("pages", 2)]
+    for history, count in histories:
+        rule = EnergyPopulation(cost=0.1, divide_at=100, history=history)
+        env = toy(rule, revisit="pays")
+        go(env, "home", "good", "home", "good", "home")
+        balance = env.fleet.economy.balance
+        assert len(balance.low) + len(balance.high) == count
 
 
 def test_pages_keep_energy_while_too_many_live() -> None:
@@ -215,8 +241,8 @@ def test_pages_keep_energy_while_too_many_live() -> None:
     )
     env = toy(rule, founders=2)
     good = env.crew.trace.urls.find("good")
-    assert go(env, "home", "home") == pytest.approx([0.9, 0.9])
-    assert go(env, "good") == pytest.approx([0.8])
+    assert go(env, "home", "home") == pytest.approx([1, 1])
+    assert go(env, "good") == pytest.approx([0.9])
     books = env.fleet.economy
     assert books.left == {good: pytest.approx(3.9)}
     # The page is in the other's action set, from wherever it stands.
@@ -228,7 +254,13 @@ def test_pages_keep_energy_while_too_many_live() -> None:
 
 def test_a_starving_forager_is_sent_to_energy_or_dies() -> None:
     rule = EnergyPopulation(
-        model="linear", rate=4, cost=0.4, upper=2, lower=2, divide_at=100
+        model="linear",
+        rate=4,
+        cost=0.4,
+        upper=2,
+        lower=2,
+        divide_at=100,
+        roots="visited",
     )
     env = toy(rule, founders=3, revisit="costs")
     good = env.crew.trace.urls.find("good")
@@ -334,6 +366,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         ({"start": 2}, "start is 2, expected 0 to 1"),
         ({"model": "cubic"}, "model is 'cubic', expected sigmoid or linear"),
         ({"division": "none"}, "division is 'none', expected shared or pair"),
+        ({"roots": "none"}, "roots is 'none', expected given or visited"),
+        ({"history": []}, r"history is \[\], expected visits or pages"),
         ({"most": 0}, "most is 0, expected an integer from 1 on"),
         ({"printed": "sign"}, "printed is 'sign', expected a tuple of sign, ratio"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,13 @@ import baselines
 import gym_webforage  # noqa: F401  registers the environments
 from baselines.agent import run_episode
 from baselines.fleet import run_fleet
+from benchmarks.reproduce import energy, spidering
+from benchmarks.reproduce.automata import Experiment
 from benchmarks.reproduce.course import course
 from benchmarks.reproduce.fleets import Norms
+from benchmarks.reproduce.results import Settings
 from benchmarks.tensorboard_log import PICTURE, SCALARS, log_run
+from benchmarks.work import Work, run, write_row
 from gym_webforage import fleet_v0, metrics
 
 pytest.importorskip("torch")
@@ -82,3 +87,70 @@ def test_a_single_crawler(tmp_path: Path) -> None:
     assert sum(found) == metrics.count(result.events, metrics.NOVEL)
     assert {x.value for x in events.Scalars("fleet/population")} == {1}
     assert "fleet/weight_norm" not in events.Tags()["scalars"]
+
+
+def logged(job: Work, folder: Path) -> tuple[Any, Any]:
+    """Make a run and log it; return its row and the folder of the log."""
+    rows, place = folder / "rows", folder / "log"
+    row = run(job, rows)
+    assert row["status"] == "done", row
+    rows.mkdir(exist_ok=True)
+    write_row(job, rows, row)
+    for _ in range(2):  # the second takes the first one's place
+        job.log(rows, place)
+    return row, place
+
+
+def has_hparams(events: Any) -> bool:
+    return "_hparams_/session_start_info" in events.summary_metadata
+
+
+def scalars(events: Any, tag: str) -> dict[int, float]:
+    return {x.step: x.value for x in events.Scalars(tag)}
+
+
+def test_a_crawl_of_the_automata_paper(tmp_path: Path) -> None:
+    experiment = Experiment(Settings(True, 1))
+    runs = {run.agent: run for run in experiment.runs()}
+    job = replace(runs["lafc"], budget=50)
+    row, place = logged(job, tmp_path)
+    assert len(list(place.iterdir())) == 1
+    events = read(place)
+    found = scalars(events, "found")
+    assert list(found) == list(range(5, 51, 5))
+    assert list(found.values()) == row["result"]["curve"]
+    precision = scalars(events, "precision")
+    assert precision[50] == pytest.approx(row["result"]["precision"])
+    assert list(scalars(events, "precision_by_crawl")) == [1, 2]
+    assert scalars(events, "result/training_fetches") == {50: 50}
+    assert has_hparams(events)
+
+
+def test_a_population_that_lives_on_energy(tmp_path: Path) -> None:
+    experiment = energy.Experiment(Settings(True, 1))
+    [printed] = [x for x in energy.READINGS if x.name == "printed: r + R"]
+    [job] = experiment.of(experiment.webs[0], energy.SIMPLE, printed)
+    row, place = logged(replace(job, pages=900), tmp_path)
+    events = read(place)
+    assert row["result"]["stopped"]
+    living = scalars(events, "population/living")
+    assert max(living) <= row["result"]["fetches"], "nothing after it was stopped"
+    assert living[1] == 200 and max(living.values()) <= row["result"]["highest"]
+    assert 0 < min(scalars(events, "precision").values()) <= 1
+    assert set(scalars(events, "result/stopped").values()) == {1}
+    assert has_hparams(events)
+
+
+def test_the_spiders_of_a_fold(tmp_path: Path) -> None:
+    job = spidering.Experiment(Settings(True, 1)).runs()[0]
+    row, place = logged(job, tmp_path)
+    found_at = row["result"]["found_at"]
+    assert len(list(place.iterdir())) == len(found_at)
+    events = read(place / "Breadth-First")
+    found = scalars(events, "found_share")
+    [at] = found_at["Breadth-First"]
+    for fetches, share in found.items():
+        assert share == pytest.approx(sum(x <= fetches for x in at) / len(at))
+    assert max(found) == row["result"]["urls"] and found[max(found)] == 1
+    assert "result/links_to_50%" in events.Tags()["scalars"]
+    assert has_hparams(events)

@@ -15,7 +15,7 @@ import gym_webforage
 from baselines.fleet import FleetResult, run_fleet
 from benchmarks.reproduce.fleets import Web
 from benchmarks.runs import checksum
-from benchmarks.work import Row, Work, run, write_whole
+from benchmarks.work import Row, Work, read_row, run, write_whole
 from gym_webforage import TraceError, fleet_v0, load_trace
 from gym_webforage.metrics import NOVEL
 from gym_webforage.trace import Trace
@@ -27,6 +27,7 @@ FOUNDERS = 200
 MOST = 2_000
 ROOTS, ROOT_CHOICE = 3, 10
 FEWEST_LINKS = 5  # of a root, lest a crawl begins in a dead end
+FIGURES = ("fetches", "last", "highest", "lowest", "births", "precision", "harvest")
 GRID = 200  # points of a course
 
 Options = tuple[tuple[str, Any], ...]
@@ -143,6 +144,37 @@ class EnergyRun(Work):
         """Make a short run."""
         with tempfile.TemporaryDirectory() as folder:
             run(replace(self, pages=50), Path(folder) / "rows")
+
+    def log(self, folder: Path, place: Path) -> None:
+        """Write the course of the population."""
+        from benchmarks.tensorboard_log import log_curves
+
+        row, series = read_row(self, folder), read_course(self, folder)
+        assert row is not None
+        result = row["result"]
+        visits = series["visits"].tolist()
+        names = {name: name for name in ("precision", "different")}
+        names |= {f"population/{x}": x for x in ("living", "energy", "left", "balance")}
+        options = {**dict(self.population), **dict(self.rules)}
+        log_curves(
+            place,
+            {tag: (visits, series[name].tolist()) for tag, name in names.items()},
+            {
+                "agent": self.agent,
+                "trace": self.web.name,
+                "topic": self.topic,
+                "seed": self.seed,
+                **{
+                    name: ",".join(value) if isinstance(value, tuple) else value
+                    for name, value in options.items()
+                },
+            },
+            {
+                **{f"result/{name}": result[name] for name in FIGURES},
+                "result/stopped": float(bool(result["stopped"])),
+                "result/cpu_seconds": row["timing"]["fleet_cpu_seconds"],
+            },
+        )
 
 
 def course(result: FleetResult, pages: int) -> Series:

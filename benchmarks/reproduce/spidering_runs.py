@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,13 +18,14 @@ from baselines._spider_q import SiteLinks, bin_of, site_links
 from baselines.agent import Agent, Transition
 from baselines.naive_bayes_q import NaiveBayesQ, Teacher
 from benchmarks.runs import checksum
-from benchmarks.work import Row, Work
+from benchmarks.work import Row, Work, read_row
 from gym_webforage import load_trace
 from gym_webforage.envs import SpiderEnv
 from gym_webforage.trace import Trace
 
 OPTIMAL, BREADTH, RANDOM = "Optimal", "Breadth-First", "Random"
 SHARES = (0.05, 0.10, 0.25, 0.50, 0.75, 1.0)
+LOGGED = 100  # points of a curve in TensorBoard
 FEWEST_STEPS = 2  # from the root to a single target
 RARE = 0.02  # share of a site's pages that a telling word stands in, at most
 
@@ -238,6 +240,41 @@ class Fold(Work):
         group = Group("warm", (trace.name,), (trace.digest,), 0.0)
         site = (0, trace.sites[0])
         Fold(group, "open", "many", site, 0, 1, True, "").play(Path())
+
+    def log(self, folder: Path, place: Path) -> None:
+        """Write what each spider found over the fetches, a run a spider."""
+        from benchmarks.tensorboard_log import log_curves
+
+        row = read_row(self, folder)
+        assert row is not None
+        result = row["result"]
+        urls = result["urls"]
+        fetches = np.unique(np.linspace(1, urls, LOGGED).round().astype(np.int64))
+        for name, crawls in result["found_at"].items():
+            if not any(crawls):
+                continue
+            found = curve(result, name, fetches / urls)
+            precision = found * result["targets"] / fetches
+            figures = {"result/area": area(result, name)}
+            for share in SHARES:
+                figures[f"result/links_to_{share:.0%}"] = links_to(result, name, share)
+            log_curves(
+                place / re.sub(r"[^\w.]+", "-", name).strip("-"),
+                {
+                    "found_share": (fetches.tolist(), found.tolist()),
+                    "precision": (fetches.tolist(), precision.tolist()),
+                },
+                {
+                    "spider": name,
+                    "trace": self.group.name,
+                    "site": self.site[1],
+                    "world": self.world,
+                    "targets": self.regime,
+                    "endings": self.endings,
+                    "seed": self.seed,
+                },
+                {tag: value for tag, value in figures.items() if value is not None},
+            )
 
 
 def crawl(

@@ -15,12 +15,13 @@ import gym_webforage
 from baselines.agent import forage_env, run_episode
 from benchmarks.reproduce.fleets import Web
 from benchmarks.runs import checksum
-from benchmarks.work import Row, Work
+from benchmarks.work import Row, Work, read_row
 from gym_webforage import load_trace
 from gym_webforage.envs import TopicEnv
 from gym_webforage.trace import Trace
 
 POINTS = 10  # of the curves over the budget, as in the paper's figures
+FIGURES = ("precision", "area", "recall", "training_fetches")
 ROOTS = 2  # for each topic, as in the paper's Table 1
 
 
@@ -134,6 +135,39 @@ class TopicRun(Work):
     def warm_up(self) -> None:
         """Make a short run."""
         replace(self, budget=20, crawls=1).play(Path())
+
+    def log(self, folder: Path, place: Path) -> None:
+        """Write what was found over the fetches, and by crawl."""
+        from benchmarks.tensorboard_log import log_curves
+
+        row = read_row(self, folder)
+        assert row is not None
+        result = row["result"]
+        found = result["curve"]
+        steps = [round(self.budget * (i + 1) / POINTS) for i in range(POINTS)]
+        pairs = list(zip(found, steps, strict=True))
+        by_crawl = result["precision_by_crawl"]
+        method, options = baselines.split(self.agent)
+        log_curves(
+            place,
+            {
+                "found": (steps, found),
+                "precision": (steps, [count / step for count, step in pairs]),
+                "precision_by_crawl": (range(1, len(by_crawl) + 1), by_crawl),
+            },
+            {
+                "agent": method,
+                **options,
+                "trace": self.web.name,
+                "topic": self.topic,
+                "seed": self.seed,
+                **dict(self.rules),
+            },
+            {
+                **{f"result/{name}": result[name] or 0.0 for name in FIGURES},
+                "result/cpu_seconds": row["timing"]["crawl_cpu_seconds"],
+            },
+        )
 
 
 def code(agents: tuple[str, ...]) -> str:

@@ -16,11 +16,21 @@ Who has more than ``divide_at`` divides: n = floor(energy / divide_at) clones, w
 share the energy equally with their parent (``division="pair"``: one clone, half each).
 Who has less than nothing dies.
 
+**The roots.** Founders stand on the roots when a crawl begins, as in the paper's
+algorithms, whose loops begin with the picking of a link. So a founder's first visit, by
+which it comes to its root, costs and gives nothing, and the balance does not count it
+(``roots="visited"``: like any other). It matters: 200 founders come to three roots
+chosen for their relevance; if these were the first 200 relevances of the balance, R
+would be theirs for thousands of visits, no other page would give energy, and all would
+starve.
+
 **Again.** By the rule ``revisit`` of the world a page that somebody has visited gives
 nothing and costs nothing (``free``), gives again (``pays``), or costs ``cost``
 (``costs``). The balance counts the same visits that change energy: first ones, all, or
-all with a relevance of 0 for a page that gives no more. A dead page has relevance 0; an
-illegal action costs ``cost``.
+all with a relevance of 0 for a page that gives no more. With ``history="pages"`` it
+counts each page once, whoever comes again: "previously visited pages" can be read so,
+but where every visit pays, gains and costs are then not level. A dead page has
+relevance 0; an illegal action costs ``cost``.
 
 **Buffer.** With ``upper`` and ``lower`` pages keep energy. While more than ``upper``
 foragers live, a visit costs ``cost`` and a page that would give energy keeps it for a
@@ -55,6 +65,12 @@ import numpy as np
 from gym_webforage.world.rules import Rules
 
 PRINTED = ("sign", "ratio", "slope", "division", "floor")
+CHOICES = {
+    "model": ("sigmoid", "linear"),
+    "division": ("shared", "pair"),
+    "roots": ("given", "visited"),
+    "history": ("visits", "pages"),
+}
 TOTALS = ("energy_left", "granted", "charged", "created", "buried")
 PLATEAU = 8.0  # 1 / (1 + exp(-8)) is 0.9997
 
@@ -73,14 +89,16 @@ class EnergyPopulation:
     upper: int | None = None  # UB
     lower: int | None = None  # LB
     most: int = 2_000
+    roots: Literal["given", "visited"] = "given"
+    history: Literal["visits", "pages"] = "visits"  # that the balance counts
     printed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, naming the argument and what is allowed."""
-        if self.model not in ("sigmoid", "linear"):
-            raise ValueError(f"model is {self.model!r}, expected sigmoid or linear")
-        if self.division not in ("shared", "pair"):
-            raise ValueError(f"division is {self.division!r}, expected shared or pair")
+        for name, (one, other) in CHOICES.items():
+            value = getattr(self, name)
+            if value not in (one, other):
+                raise ValueError(f"{name} is {value!r}, expected {one} or {other}")
         _within("cost", self.cost, 0, 1e6)
         _within("gain", self.gain, 1e-6, 1e6)
         _within("rate", self.rate, 0, 1e6)
@@ -237,11 +255,11 @@ class Economy:
             if crowded:
                 return self.charge()
             if self.revisit == "costs":
-                self.balance.add(0.0)
+                self._count(0.0, known)
                 return self.charge()
             return 0.0
         self.visited.add(url)
-        self.balance.add(relevance)
+        self._count(relevance, known)
         given = self.curve(relevance)
         old = self._take(url)  # with revisit="pays" what it gives takes over
         if not crowded:
@@ -253,6 +271,11 @@ class Economy:
             self.left[url] = kept
             self.energy_left += kept
         return self.charge()
+
+    def _count(self, relevance: float, known: bool) -> None:
+        """Let the balance count a visit, to a page that was visited before or not."""
+        if not known or self.population.history == "visits":
+            self.balance.add(relevance)
 
     def _take(self, url: int) -> float:
         """Return what a page has kept; it keeps nothing any more."""

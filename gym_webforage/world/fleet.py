@@ -114,8 +114,11 @@ class Fleet:
         self.stopped: str | None = None
         """Why the run was stopped before its budget was spent, if it was."""
         self.economy: Economy | None = None
+        self.coming: set[int] = set()  # founders on their way to a root that is given
         if isinstance(self.population, EnergyPopulation):
             self.economy = Economy(self.population, self.world.rules)
+            if self.population.roots == "given":
+                self.coming = set(range(self.founders))
         self.energy = self.population.start * self.founders
         self.waiting: list[int] = []  # those who will be sent to pages with energy
         self.sent: set[int] = set()  # those who were
@@ -282,6 +285,9 @@ class Fleet:
         forager, living = self.world.foragers[number], len(self.order)
         if step.illegal:
             change = economy.charge()
+        elif number in self.coming:
+            self.coming.remove(number)
+            change = 0.0
         else:
             url = int(forager.ints[L.LAST_URL])
             relevance = float(forager.ledger_floats[forager.number(url), L.VALUE])
@@ -390,6 +396,7 @@ class Fleet:
             "energy": self.energy,
             "waiting": list(self.waiting),
             "sent": sorted(self.sent),
+            "coming": sorted(self.coming),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -413,3 +420,4 @@ class Fleet:
         self.energy = float(snapshot["energy"])
         self.waiting = [int(number) for number in snapshot["waiting"]]
         self.sent = {int(number) for number in snapshot["sent"]}
+        self.coming = {int(number) for number in snapshot["coming"]}

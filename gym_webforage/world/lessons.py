@@ -174,14 +174,13 @@ def write_likeness(T, F, start, tokens, row, facts, column):
 def refresh_likeness(T, F, number):
     """Bring up to date how far a URL's texts are like what paid.
 
-    Only now and then does a page pay, and change what all candidates resemble.
+    Only now and then does a page pay, and change what all candidates resemble: then a
+    URL's PROFILE_SEEN is not PROFILE_NUMBER. Callers look at that themselves, since a
+    call costs more.
     """
     ledger = i32(F[L.LEDGER])
     row = number * L.LEDGER_COLUMNS
-    now = i64(F[L.FORAGER_INTS])[L.PROFILE_NUMBER]
-    if ledger[row + L.PROFILE_SEEN] == now:
-        return
-    ledger[row + L.PROFILE_SEEN] = now
+    ledger[row + L.PROFILE_SEEN] = i64(F[L.FORAGER_INTS])[L.PROFILE_NUMBER]
     facts = number * L.LEDGER_FLOAT_COLUMNS
     url, text = ledger[row + L.URL], ledger[row + L.TEXT]
     if text >= 0:

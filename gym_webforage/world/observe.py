@@ -126,7 +126,7 @@ def write_news_row(T, F, number, out):
 
 
 @compiled
-def write_history(T, W, F, number, out):
+def write_history(T, W, F, number, out, first):
     """Write how a page of News changed, at the end of its row."""
     now = i64(W[L.WORLD_INTS])[L.CLOCK]
     history = i64(F[L.HISTORY])
@@ -137,31 +137,32 @@ def write_history(T, W, F, number, out):
     fetches = history[at + L.HISTORY_FETCHES] if version >= 0 else 0
     changes = history[at + L.HISTORY_CHANGES] if version >= 0 else 0
     directory = i32(T[L.URL_DIRECTORY])[url]
-    out[0] = fetches / (fetches + 5.0)
-    out[1] = 0.0
-    out[2] = 1.0
-    out[3] = 1.0
-    out[4] = 0.0
+    out[first + 0] = fetches / (fetches + 5.0)
+    out[first + 1] = 0.0
+    out[first + 2] = 1.0
+    out[first + 3] = 1.0
+    out[first + 4] = 0.0
     if fetches > 0:
         since = now - history[at + L.FETCHED_AT]
         age = now - i64(T[L.PUBLISHED])[version]
-        out[1] = changes / np.float64(fetches)
-        out[2] = since / (since + 86_400_000.0)
-        out[4] = age / (age + 86_400_000.0)
+        out[first + 1] = changes / np.float64(fetches)
+        out[first + 2] = since / (since + 86_400_000.0)
+        out[first + 4] = age / (age + 86_400_000.0)
     if changes > 0:
         since = now - history[at + L.CHANGED_AT]
-        out[3] = since / (since + 86_400_000.0)
+        out[first + 3] = since / (since + 86_400_000.0)
     novel = rate(f64(F[L.DIRECTORY_STATS]), directory, 0.0)
-    out[5] = novel / (novel + 5.0)
+    out[first + 5] = novel / (novel + 5.0)
 
 
 @compiled
 def write_transfer_row(T, F, number, out):
     """Write the row of one URL."""
-    refresh_likeness(T, F, number)
     ints = i64(F[L.FORAGER_INTS])
     row = number * L.LEDGER_COLUMNS
     ledger = i32(F[L.LEDGER])
+    if ledger[row + L.PROFILE_SEEN] != ints[L.PROFILE_NUMBER]:
+        refresh_likeness(T, F, number)
     floats = f32(F[L.LEDGER_FLOATS])
     facts = number * L.LEDGER_FLOAT_COLUMNS
     url = ledger[row + L.URL]
@@ -169,42 +170,56 @@ def write_transfer_row(T, F, number, out):
     waiting = ints[L.STEP] - ledger[row + L.FOUND_AT]
     in_links = ledger[row + L.IN_LINKS]
     mean = f64(F[L.FORAGER_FLOATS])[L.MEAN_VALUE]
+    directories = f64(F[L.DIRECTORY_STATS])
     directory = i32(T[L.URL_DIRECTORY])[url]
+    source_mean = floats[facts + L.SOURCE_SUM] / in_links if in_links > 0 else 0.0
+    by_source = source_rate(F, number)
+    by_directory = rate(directories, directory, mean)
+    by_path = path_rate(T, F, ledger[row + L.TEXT])
+    by_ending = rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], mean)
+    by_site = rate(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], mean)
+    untried = 1.0 / (1.0 + directories[2 * directory + 1])
     out[0] = floats[facts + L.ANCHOR_COSINE]
     out[1] = floats[facts + L.NEAR_COSINE]
     out[2] = floats[facts + L.URL_COSINE]
     for column in range(6):
         out[3 + column] = floats[facts + L.ANCHOR_PAID + column]
     out[9] = floats[facts + L.SOURCE_VALUE]
-    out[10] = floats[facts + L.SOURCE_SUM] / in_links if in_links > 0 else 0.0
-    out[11] = source_rate(F, number)
-    out[12] = rate(f64(F[L.DIRECTORY_STATS]), directory, mean)
-    out[13] = path_rate(T, F, ledger[row + L.TEXT])
-    out[14] = rate(f64(F[L.ENDING_STATS]), i32(T[L.URL_ENDING])[url], mean)
-    out[15] = rate(f64(F[L.SITE_STATS]), i32(T[L.URL_SITE])[url], mean)
+    out[10] = source_mean
+    out[11] = by_source
+    out[12] = by_directory
+    out[13] = by_path
+    out[14] = by_ending
+    out[15] = by_site
     out[16] = depth / (depth + 5.0)
     out[17] = waiting / (waiting + 100.0)
     out[18] = in_links / (in_links + 5.0)
     out[19] = floats[facts + L.NEW_WORDS]
-    out[20] = 1.0 / (1.0 + f64(F[L.DIRECTORY_STATS])[2 * directory + 1])
+    out[20] = untried
 
 
 @compiled
-def write_row(T, W, F, number, out):
+def row_of(rows, at):
+    """Return a row by its address, which is cheaper than a view of it."""
+    return f32(rows.ctypes.data + 4 * at * rows.shape[1])
+
+
+@compiled
+def write_row(T, W, F, number, out, columns):
     """Write the row of one URL, whatever the rules are."""
     if i64(W[L.WORLD_INTS])[L.RULES] != L.NEWS:
         write_transfer_row(T, F, number, out)
         return
     write_news_row(T, F, number, out)
     if i64(F[L.FORAGER_INTS])[L.HAS_HISTORY]:
-        write_history(T, W, F, number, out[len(out) - L.HISTORY_COUNT :])
+        write_history(T, W, F, number, out, columns - L.HISTORY_COUNT)
 
 
 @compiled
 def write_rows(T, W, F, numbers, rows):
     """Write the rows of many URLs."""
     for i in range(len(numbers)):
-        write_row(T, W, F, numbers[i], rows[i])
+        write_row(T, W, F, numbers[i], row_of(rows, i), rows.shape[1])
 
 
 # --- z-scores
@@ -302,13 +317,14 @@ def observe_changes(T, F, last, candidates, mask):
             for column in range(candidates.shape[1]):
                 candidates[at, column] = 0.0
         else:
-            write_news_row(T, F, number, candidates[at])
+            write_news_row(T, F, number, row_of(candidates, at))
 
 
 @compiled
 def observe_all(T, W, F, candidates, mask):
     """Write all rows."""
     ints = i64(F[L.FORAGER_INTS])
+    columns = candidates.shape[1]
     slot = i32(F[L.SLOT])
     for at in range(ints[L.SLOTS]):
         number = np.int64(slot[at])
@@ -317,7 +333,7 @@ def observe_all(T, W, F, candidates, mask):
             for column in range(candidates.shape[1]):
                 candidates[at, column] = 0.0
         else:
-            write_row(T, W, F, number, candidates[at])
+            write_row(T, W, F, number, row_of(candidates, at), columns)
     if ints[L.IS_SCALED]:
         middle = np.empty(candidates.shape[1])
         width = np.empty(candidates.shape[1])

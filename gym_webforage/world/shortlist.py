@@ -28,10 +28,11 @@ def standing_of(T, F, number):
     A promise counts in steps of 1/1024. They begin where no simple fraction lies, so
     that rounding does not part what is equal.
     """
-    refresh_likeness(T, F, number)
     ledger = i32(F[L.LEDGER])
     floats = f32(F[L.LEDGER_FLOATS])
     row = number * L.LEDGER_COLUMNS
+    if ledger[row + L.PROFILE_SEEN] != i64(F[L.FORAGER_INTS])[L.PROFILE_NUMBER]:
+        refresh_likeness(T, F, number)
     facts = number * L.LEDGER_FLOAT_COLUMNS
     url = ledger[row + L.URL]
     mean = f64(F[L.FORAGER_FLOATS])[L.MEAN_VALUE]
