@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from rich.console import Console
 import baselines
 from benchmarks.assemble import ORACLE, RANDOM, make_board
 from benchmarks.board import Board
-from benchmarks.live import clock
 from benchmarks.publish import publish, read_published
 from benchmarks.runs import Job, agent_name, checksum
 from benchmarks.standings import failed_lines, report, show
@@ -29,7 +28,6 @@ from benchmarks.work import Runner, make_missing, one_thread, run, write_whole
 from gym_webforage import TraceError, TraceNotFoundError, load_trace
 
 SEEDS, FULL_SEEDS = 3, 10
-USUAL_SECONDS = 0.4  # of a run whose like was never made
 REPLAYED = 300  # steps of an episode on the page
 
 
@@ -249,19 +247,13 @@ def warm_up(tasks: Sequence[Task]) -> None:
                 run(Job(small[kind], agent, 0, "", ""), Path())
 
 
-def foretell(jobs: Sequence[Job], workers: int) -> str:
-    """Say how long it will take, by the time that such runs took before."""
+def likely_seconds() -> Callable[[Job], float | None]:
+    """Return what knows how long a run takes: as its like took, if it was published."""
     known: dict[tuple[str, str], float] = {}
     for row in read_published():
         name = row["task"]["id"], row["agent"]
         known[name] = max(known.get(name, 0.0), row["timing"]["cpu_seconds"])
-    seconds = sum(
-        known.get((job.task.id, agent_name(job.agent)), USUAL_SECONDS) for job in jobs
-    )
-    return (
-        f"{len(jobs):,} runs to make, about {clock(seconds / workers)} with {workers} "
-        f"worker{'s' if workers > 1 else ''} on cores of their own"
-    )
+    return lambda job: known.get((job.task.id, agent_name(job.agent)))
 
 
 def compete(
@@ -289,12 +281,11 @@ def compete(
         console=console,
         prepare=lambda: warm_up(tasks),
         runner=runner,
-        foretell=lambda jobs: foretell(jobs, workers),
+        likely=likely_seconds(),
     )
     if rows is None:
         return 130
     board = make_board(rows, command=command)
-    show(console, board)
     write_whole(out / "board.json", json.dumps(board))
     write_whole(out / "leaderboard.md", report(board))
     page = write_page(out, board, tasks, console)
@@ -306,11 +297,12 @@ def compete(
     if is_published:
         for file in publish(rows):
             console.print(f"Written: {file}", soft_wrap=True)
+    show(console, board)
     for line in failed_lines(board):
         console.print(line, markup=False, soft_wrap=True)
-    also = f" and {page}" if page else ""
     console.print(
-        f"The report is {out / 'leaderboard.md'}{also}, its rows are in {folder}",
+        f"The report is {out / 'leaderboard.md'}, its rows are in {folder}; to look at "
+        f"in a browser: {page.resolve().as_uri()}",
         soft_wrap=True,
     )
     return 1 if board["failures"] else 0
@@ -318,7 +310,7 @@ def compete(
 
 def write_page(
     out: Path, board: Board, tasks: Sequence[Task], console: Console
-) -> Path | None:
+) -> Path:
     """Write the page, with a replay of a good run of every group."""
     from benchmarks.page import render
     from benchmarks.page.replay import record

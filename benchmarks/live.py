@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,11 +15,19 @@ from rich.text import Text
 
 
 class Course:
-    """Counts runs; knows which are under way, and foretells the end."""
+    """Counts runs; knows which are under way, and foretells the end.
 
-    def __init__(self, console: Console, total: int) -> None:
+    ``weights`` say how long runs take compared with each other; all the same if none.
+    """
+
+    def __init__(
+        self, console: Console, total: int, weights: Mapping[Any, float] | None = None
+    ) -> None:
         self.console = console
         self.total = total
+        self.weights = weights or {}
+        self.weight_done = 0.0
+        self.weight_left = sum(self.weights.values()) or float(total)
         self.done = 0
         self.failed = 0
         self.running: dict[Any, float] = {}  # and since when
@@ -33,6 +41,9 @@ class Course:
         """Note that a run ended."""
         self.running.pop(job, None)
         self.done += 1
+        weight = self.weights.get(job, 1.0)
+        self.weight_done += weight
+        self.weight_left -= weight
         self.failed += told["status"] == "failed"
         self.tell(job, told)
 
@@ -54,7 +65,7 @@ class Course:
         if not self.done:
             return "?"
         passed = time.monotonic() - self.began
-        return clock(passed / self.done * (self.total - self.done))
+        return clock(passed / self.weight_done * max(0.0, self.weight_left))
 
 
 class LiveCourse(Course):
@@ -69,23 +80,29 @@ class LiveCourse(Course):
 
     def __rich__(self) -> RenderableType:
         """Draw the view."""
+        now = time.monotonic()
         head = Table.grid(padding=(0, 2))
+        for _ in range(5):
+            head.add_column(no_wrap=True)
         failed = Text(f"{self.failed} failed", style="red" if self.failed else "dim")
-        head.add_row(
-            ProgressBar(total=self.total, completed=self.done, width=40),
+        counted = (
             f"{self.done}/{self.total} runs",
             failed,
-            f"{clock(time.monotonic() - self.began)} passed",
+            f"{clock(now - self.began)} passed",
             f"{self.left} left",
         )
-        now = time.monotonic()
+        taken = sum(len(text) + 2 for text in counted)
+        width = max(4, min(40, self.console.width - taken))
+        bar = ProgressBar(total=self.total, completed=self.done, width=width)
+        head.add_row(bar, *counted)
         under_way = list(self.running.items())
-        lines = [
-            Text(f"  {job.label} ({clock(now - since)})", style="dim")
+        shown = [
+            f"  {job.label} ({clock(now - since)})"
             for job, since in under_way[: self.SHOWN]
         ]
         if len(under_way) > self.SHOWN:
-            lines.append(Text(f"  and {len(under_way) - self.SHOWN} more", style="dim"))
+            shown.append(f"  and {len(under_way) - self.SHOWN} more")
+        lines = [Text(x, "dim", no_wrap=True, overflow="ellipsis") for x in shown]
         return Group(head, *lines)
 
 
@@ -104,11 +121,13 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def watching(console: Console, total: int) -> Iterator[Course]:
-    """Show how far it is while runs are made."""
+def watching(
+    console: Console, total: int, weights: Mapping[Any, float] | None = None
+) -> Iterator[Course]:
+    """Show how far it is while runs are made; see `Course` for the weights."""
     if not console.is_terminal:
-        yield Course(console, total)
+        yield Course(console, total, weights)
         return
-    course = LiveCourse(console, total)
+    course = LiveCourse(console, total, weights)
     with Live(course, console=console, refresh_per_second=4, transient=True):
         yield course

@@ -83,7 +83,7 @@ class Job(Work):
 
     def play(self, folder: Path) -> Row:
         """Make the run."""
-        module = baselines.load(self.agent)
+        module, trains = _loaded(self.agent)
         crawl = _crawl_alone if self.task.fleet is None else _crawl_together
         try:
             result, agent = crawl(self.task, module, self.seed)
@@ -104,7 +104,7 @@ class Job(Work):
             found |= _fleet(result, self.task, with_course=self.seed == 0)
         return {
             "privileged": bool(getattr(agent, "privileged", False)),
-            "trains": baselines.trains(self.agent) or fetches > 0,
+            "trains": trains or fetches > 0,
             "training_fetches": fetches,
             "learns": type(agent).learn is not Agent.learn,
             "slots": getattr(agent, "slots", None),
@@ -121,6 +121,12 @@ class Job(Work):
                 "command": self.command,
             }
         }
+
+
+@cache
+def _loaded(agent: str) -> tuple[Any, bool]:
+    """Return an agent's module and whether it trains, looked up once a process."""
+    return baselines.load(agent), baselines.trains(agent)
 
 
 class Unsuited(Exception):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from benchmarks.board import Board, Group, GroupStanding, TaskBoard, TaskStanding
 from benchmarks.runs import commit
@@ -213,26 +214,35 @@ def summary_table(board: Board) -> Cells:
 
 
 def show(console: Console, board: Board) -> None:
-    """Print the rankings; the report has a table for each task as well."""
+    """Print what the columns mean, and the rankings; the report has all tasks."""
+    for point in LEGEND.removeprefix("- ").split("\n- "):
+        grid = Table.grid(padding=(0, 1))
+        grid.add_row("-", Text(" ".join(point.split())))
+        console.print(grid)
+    console.print()
     for group in board["groups"]:
-        _print(console, group["title"], group_table(board, group))
-    console.print(LEGEND, soft_wrap=True, markup=False)
+        _print(console, group, group_table(board, group))
 
 
-def _print(console: Console, title: str, cells: Cells) -> None:
+def _print(console: Console, group: Group, cells: Cells) -> None:
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+        title=group["title"],
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
     )
-    kept = list(range(len(cells[0])))
+    titles = [title.removeprefix(f"{group['id']}-") for title in cells[0]]
+    widths = [max(map(len, column)) for column in zip(titles, *cells[1:], strict=True)]
+    kept = list(range(len(titles)))
     # A narrow terminal shows what matters most; the report has all columns.
-    for extra in ("steps", "CPU s", "beats next", "area", "sees"):
-        wide = sum(max(len(line[i]) for line in cells) + 2 for i in kept)
+    extras = ["steps", "CPU s", "beats next", "area", "sees", *group["tasks"][::-1]]
+    for extra in extras:
+        wide = 2 + sum(widths[i] + 3 for i in kept)
         if wide > console.width and extra in cells[0]:
             kept.remove(cells[0].index(extra))
     for i in kept:
-        width = max(len(line[i]) for line in cells[1:]) if len(cells) > 1 else 0
-        justify = "right" if 0 < i and cells[0][i] != "sees" else "left"
-        table.add_column(cells[0][i], justify=justify, min_width=width)
+        justify = "right" if 0 < i and titles[i] != "sees" else "left"
+        table.add_column(titles[i], justify=justify, no_wrap=True)
     for line in cells[1:]:
         table.add_row(*(line[i] for i in kept))
     console.print(table)

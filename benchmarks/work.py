@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import traceback
 from collections import deque
@@ -24,7 +26,7 @@ from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 
-from benchmarks.live import watching
+from benchmarks.live import clock, watching
 
 Row = dict[str, Any]
 
@@ -156,6 +158,7 @@ class Watch(Protocol):
 Runner = Callable[[Sequence[Any], Path, Watch], None]
 """Makes runs and writes their rows."""
 
+USUAL_SECONDS = 0.4  # of a run whose like was never made
 AHEAD = 2  # runs that a worker has at hand, so that it never waits for the next
 
 
@@ -278,6 +281,7 @@ def _work(line: Connection, folder: str) -> None:
     """Make runs until the other end hangs up."""
     # Ctrl-C reaches all processes of a terminal; the parent ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
             job = line.recv()
@@ -286,12 +290,31 @@ def _work(line: Connection, folder: str) -> None:
             line.send(brief(job, row))
 
 
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, however long its run would take.
+
+    A parent that is killed has no time to end its workers.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 # --- all together
 
 
 def is_finished(row: Row | None) -> bool:
     """Say whether a run need not be made again: one that failed is tried again."""
     return row is not None and row["status"] != "failed"
+
+
+def foretell(runs: int, seconds: float, workers: int) -> str:
+    """Say how long it will take, by the time that such runs took before."""
+    return (
+        f"{runs:,} runs to make, about {clock(seconds / workers)} with {workers} "
+        f"worker{'s' if workers > 1 else ''} on cores of their own"
+    )
 
 
 def make_missing(
@@ -303,13 +326,14 @@ def make_missing(
     console: Console,
     prepare: Callable[[], None],
     runner: Runner | None = None,
-    foretell: Callable[[Sequence[AnyWork]], str] | None = None,
+    likely: Callable[[AnyWork], float | None] | None = None,
 ) -> list[Row] | None:
     """Make the runs that have no finished row yet; return the rows of all.
 
     ``prepare`` is called before the first run; ``runner`` makes them, if not worker
-    processes of this machine; ``foretell`` says how long it will take. None after
-    Ctrl-C, when what was finished is kept.
+    processes of this machine; ``likely`` knows how many CPU seconds a run takes, or
+    None: the longest begin first, so that no worker is left alone with one at the
+    end. None after Ctrl-C, when what was finished is kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if fresh:
@@ -317,15 +341,19 @@ def make_missing(
             job.file(folder).unlink(missing_ok=True)
     rows = {job: read_row(job, folder) for job in jobs}
     missing = [job for job, row in rows.items() if not is_finished(row)]
+    seconds = {job: likely(job) for job in missing} if likely else {}
+    missing.sort(key=lambda job: -(seconds.get(job) or math.inf))
     kept = len(jobs) - len(missing)
     if kept:
         console.print(f"{kept} of {len(jobs)} runs are there already, in {folder}")
     try:
         if missing:
-            if foretell is not None:
-                console.print(foretell(missing), soft_wrap=True)
+            weights = {job: known or USUAL_SECONDS for job, known in seconds.items()}
+            if weights:
+                told = foretell(len(missing), sum(weights.values()), workers)
+                console.print(told, soft_wrap=True)
             prepare()
-            with watching(console, len(missing)) as watch:
+            with watching(console, len(missing), weights) as watch:
                 (runner or in_processes(workers))(missing, folder, watch)
     except KeyboardInterrupt:
         console.print(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,8 @@ def test_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     report = (tmp_path / "leaderboard.md").read_text()
     assert "Traceback (most recent call last)" in report
     assert 'raise RuntimeError("lost my way")' in report
+    page = (tmp_path / "leaderboard.html").read_text()
+    assert "RuntimeError: lost my way" in page
     by_agent = {row["agent"]: row for row in rows(tmp_path).values()}
     assert len(by_agent) == 6
     assert by_agent["fine"]["status"] == "done"
@@ -189,6 +192,83 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "2 of 3 runs are there already" in done.stdout
     assert "[1/1] quick-news, sleepy, seed 0" in done.stdout
+
+
+def test_kill_costs_what_is_under_way(tmp_path: Path) -> None:
+    """A worker is killed, then the parent: no process lives on, no row is lost."""
+    hold, pids = tmp_path / "hold", tmp_path / "pids"
+    pids.mkdir()
+    act = (
+        "import os",
+        f"hold = Path({str(hold)!r})",
+        f"hold.exists() and Path({str(pids)!r}, str(os.getpid())).touch()",
+        "while hold.exists(): time.sleep(0.05)",
+    )
+    agent = tmp_path / "held.py"
+    agent.write_text(AGENT.format(act="\n        ".join(act)))
+
+    def command(out: Path) -> list[str]:
+        line = [sys.executable, "-m", "benchmarks.leaderboard", "--quick", "--out"]
+        line += [str(out), "--seeds", "2", "--tasks", "quick-topic", "--agents"]
+        return [*line, "random_walk", "--agent", str(agent), "--workers", "1"]
+
+    whole = tmp_path / "whole"
+    unbroken = subprocess.run(command(whole), cwd=ROOT, capture_output=True, text=True)
+    assert unbroken.returncode == 0, unbroken.stderr
+
+    hold.touch()
+    broken = tmp_path / "broken"
+    log = tmp_path / "log.txt"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            command(broken),
+            cwd=ROOT,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,  # so that all of its processes have one group
+        )
+        try:
+            _until(lambda: len(list(pids.iterdir())) == 1, log)
+            os.kill(int(next(pids.iterdir()).name), signal.SIGKILL)
+            _until(lambda: len(list(pids.iterdir())) == 2, log)
+            process.kill()
+            process.wait()
+            _until(lambda: not _living(process.pid), log)
+        finally:
+            if _living(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
+    kept = {row["agent"]: row for row in rows(broken).values() if row["seed"] == 0}
+    assert kept["held"]["traceback"] == "the process ended with exit code -9\n"
+    finished = {
+        file: file.stat().st_mtime_ns
+        for file in (broken / "rows").iterdir()
+        if json.loads(file.read_text())["status"] == "done"
+    }
+    assert len(finished) == 4  # two agents with two seeds
+    hold.unlink()
+    again = subprocess.run(command(broken), cwd=ROOT, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert "4 of 6 runs are there already" in again.stdout
+    assert {file: file.stat().st_mtime_ns for file in finished} == finished
+    assert rows(broken) == rows(whole)
+    assert timeless(broken / "board.json") == timeless(whole / "board.json")
+
+
+def _until(condition: Callable[[], bool], log: Path) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+def _living(group: int) -> bool:
+    """Say whether any process of a group is there."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
