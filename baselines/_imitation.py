@@ -179,7 +179,7 @@ class CloneTrainer:
 
     def agent(self, world: Any, weights: Weights) -> SetForager:
         """Make a forager with these weights."""
-        return SetForager(world, weights)
+        return SetForager(world, weights, few=None)
 
     def save(self) -> dict[str, Any]:
         """Return all that the next rounds depend on."""
@@ -283,7 +283,7 @@ class TreesTrainer:
 
     def agent(self, world: Any, weights: Weights) -> SetForager:
         """Make a forager with these trees."""
-        return SetForager(world, weights, scorer=TreeScorer(weights.arrays))
+        return SetForager(world, weights, scorer=TreeScorer(weights.arrays), few=None)
 
     def save(self) -> dict[str, Any]:
         """Return all that the next rounds depend on."""

@@ -285,7 +285,7 @@ class PPOTrainer:
 
     def agent(self, world: Any, weights: Weights) -> SetForager:
         """Make a forager with these weights."""
-        return SetForager(world, weights)
+        return SetForager(world, weights, few=None)
 
     def save(self) -> dict[str, Any]:
         """Return all that the next rounds depend on."""

@@ -25,7 +25,7 @@ class Trainer(Protocol):
         ...
 
     def agent(self, world: Any, weights: Weights) -> Any:
-        """Make a forager with these weights, for validation."""
+        """Make a forager with these weights, for validation: exact."""
         ...
 
     def save(self) -> dict[str, Any]:

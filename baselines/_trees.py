@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from baselines._set_scorer import CLIP, z_scores
+from baselines._set_scorer import CLIP, Survey, survey_of, z_scores
 from baselines._weights import State
 
 LEAF = -1
@@ -39,19 +39,27 @@ def arrays_of(model: Any) -> State:
 
 
 @compiled
+def evaluate_one(root, feature, threshold, left, right, value, baseline, row):
+    """Return the sum of all trees for a row."""
+    total = baseline
+    for tree in range(len(root)):
+        node = root[tree]
+        while feature[node] >= 0:
+            if row[feature[node]] <= threshold[node]:
+                node = left[node]
+            else:
+                node = right[node]
+        total += value[node]
+    return total
+
+
+@compiled
 def evaluate(root, feature, threshold, left, right, value, baseline, rows, out):
     """Write the sum of all trees for each row."""
     for i in range(len(rows)):
-        total = baseline
-        for tree in range(len(root)):
-            node = root[tree]
-            while feature[node] >= 0:
-                if rows[i, feature[node]] <= threshold[node]:
-                    node = left[node]
-                else:
-                    node = right[node]
-            total += value[node]
-        out[i] = total
+        out[i] = evaluate_one(
+            root, feature, threshold, left, right, value, baseline, rows[i]
+        )
 
 
 @compiled
@@ -78,22 +86,17 @@ def evaluate_changed(
                 bins[number, column] = place
                 changed = True
         if changed:
-            total = baseline
-            for tree in range(len(root)):
-                node = root[tree]
-                while feature[node] >= 0:
-                    if rows[i, feature[node]] <= threshold[node]:
-                        node = left[node]
-                    else:
-                        node = right[node]
-                total += value[node]
-            cached[number] = total
+            cached[number] = evaluate_one(
+                root, feature, threshold, left, right, value, baseline, rows[i]
+            )
         out[i] = cached[number]
 
 
-def tree_rows(rows: np.ndarray, context: np.ndarray) -> np.ndarray:
+def tree_rows(
+    rows: np.ndarray, context: np.ndarray, survey: Survey | None = None
+) -> np.ndarray:
     """Return what trees look at: the columns, their z-scores, and the context."""
-    scaled = np.clip(z_scores(rows), -CLIP, CLIP)
+    scaled = np.clip(z_scores(rows, survey), -CLIP, CLIP)
     shared = np.broadcast_to(context, (len(rows), len(context)))
     return np.concatenate([rows, scaled, shared], axis=1)
 
@@ -128,11 +131,19 @@ class TreeScorer:
         run(*self._trees, self._baseline, inputs, found)
         return found
 
-    def scores(
-        self, rows: np.ndarray, context: np.ndarray, numbers: np.ndarray
-    ) -> np.ndarray:
-        """Return one score a candidate; ``numbers`` are their discovery numbers."""
-        inputs = tree_rows(rows, context)
+    def score(
+        self,
+        rows: np.ndarray,
+        context: np.ndarray,
+        numbers: np.ndarray,
+        survey: Survey | None = None,
+    ) -> tuple[np.ndarray, Survey]:
+        """Return one score a candidate; ``numbers`` are their discovery numbers.
+
+        ``survey`` has means and spreads of the whole frontier if this is a part of it.
+        """
+        survey = survey_of(rows) if survey is None else survey
+        inputs = tree_rows(rows, context, survey)
         edges = self._edges_of(inputs.shape[1])
         most = int(numbers.max()) + 1
         if most > len(self._bins):
@@ -155,4 +166,4 @@ class TreeScorer:
             self._cached,
             found,
         )
-        return found
+        return found, survey

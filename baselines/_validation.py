@@ -88,4 +88,4 @@ def reference(name: str, env: Any) -> Any:
         return baselines.load(name).make(env, 0)
     columns = columns_of(world)
     nothing = Weights({}, {"columns": columns})
-    return SetForager(world, nothing, scorer=ZSumScorer(columns))
+    return SetForager(world, nothing, scorer=ZSumScorer(columns), few=None)

@@ -13,10 +13,14 @@ J. Rennie, A. McCallum, "Using reinforcement learning to spider the web efficien
 States come from a mixture of oracle, chance and the trees so far, and only some
 candidates of each are learned from. In News the value is novel pages a fetch at once.
 It trains on the slots and chooses from the whole frontier, ties to the URL discovered
-first.
+first. Large frontiers are scored as a whole only now and then; on the validation tasks
+the mean score of choosing so is .649 (Topic and Spider) and .863 (News), and .637 and
+.868 of scoring all of it at every step.
 
-Cost per step: the frontier's columns, and the trees for those candidates of which a
-value has passed a threshold since they were last asked; compiled.
+Cost per step: compiled trees over the columns of some 256 candidates: those that were
+best when the whole frontier was last scored, and what is new or was fetched since, as
+far as a value has passed a threshold. All of it is scored again after as many
+candidates as it has; a frontier of up to 256 always.
 """
 
 from __future__ import annotations

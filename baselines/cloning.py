@@ -12,9 +12,14 @@ reinforcement learning to spider the web efficiently" (1999), for the oracle's v
 so far; the mixture of oracle (0.4), chance (0.1) and learner is the same in all of
 them. The oracle's choice is soft, in proportion to exp(10 Q / max Q). In News its value
 is novel pages a fetch at once. It trains on the slots and chooses from the whole
-frontier, ties to the URL discovered first.
+frontier, ties to the URL discovered first. Large frontiers are scored as a whole only
+now and then; on the validation tasks the mean score of choosing so is .619 (Topic and
+Spider) and .812 (News), and .629 and .813 of scoring all of it at every step.
 
-Cost per step: one small network over the frontier's columns, in NumPy.
+Cost per step: one small network in NumPy, over the columns of some 256 candidates:
+those that were best when the whole frontier was last scored, and what is new or was
+fetched since. All of it is scored again after as many candidates as it has; a frontier
+of up to 256 always.
 """
 
 from __future__ import annotations

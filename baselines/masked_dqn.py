@@ -11,9 +11,15 @@ et al., "Deep Sets" (2017).
 **Differs from the paper in**: masked actions are left out of exploration, of the greedy
 choice and of the maximum that is bootstrapped from. The replay keeps candidates' rows
 once, in eight bits a column, and ids of them. It trains on the slots and chooses from
-the whole frontier, ties to the URL discovered first.
+the whole frontier, ties to the URL discovered first. Large frontiers are scored as a
+whole only now and then; on the validation tasks the mean score of choosing so is .651
+(Topic and Spider) and .235 (News), and .649 and .233 of scoring all of it at every
+step.
 
-Cost per step: one small network over the frontier's columns, in NumPy.
+Cost per step: one small network in NumPy, over the columns of some 256 candidates:
+those that were best when the whole frontier was last scored, and what is new or was
+fetched since. All of it is scored again after as many candidates as it has; a frontier
+of up to 256 always.
 """
 
 from __future__ import annotations

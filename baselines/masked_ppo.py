@@ -11,10 +11,15 @@ S. Ontañón, "A closer look at invalid action masking in policy gradient algori
 
 **Differs from the paper in**: the policy is one over sets, of about 30,000 weights,
 with the mask taken from the observation. It trains on the slots and chooses greedily
-from the whole frontier, ties to the URL discovered first. In News a fetch has a price
-in training.
+from the whole frontier, ties to the URL discovered first. Large frontiers are scored as
+a whole only now and then; on the validation tasks the mean score of choosing so is .684
+(Topic and Spider) and .736 (News), and .682 and .733 of scoring all of it at every
+step. In News a fetch has a price in training.
 
-Cost per step: one small network over the frontier's columns, in NumPy.
+Cost per step: one small network in NumPy, over the columns of some 256 candidates:
+those that were best when the whole frontier was last scored, and what is new or was
+fetched since. All of it is scored again after as many candidates as it has; a frontier
+of up to 256 always.
 """
 
 from __future__ import annotations

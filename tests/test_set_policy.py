@@ -15,6 +15,7 @@ from baselines._set_scorer import (
     SetForager,
     SetScorer,
     ZSumScorer,
+    best_few,
     first_best,
     z_scores,
     z_signs,
@@ -101,7 +102,7 @@ def test_numpy_scores_the_same(residual, attention):
     scorer = SetScorer(net.arrays(), residual, attention)
     for i in range(3):
         there = seen["action_mask"][i] > 0
-        found = scorer.scores(seen["candidates"][i][there], seen["context"][i])
+        found, _ = scorer.score(seen["candidates"][i][there], seen["context"][i])
         np.testing.assert_allclose(found, expected[i][there], atol=1e-4)
     assert (expected[seen["action_mask"] == 0] == NEVER).all()
 
@@ -114,7 +115,7 @@ def test_a_residual_begins_as_the_z_sum():
     rows = np.random.default_rng(0).random((1, 5, 3)).astype(np.float32)
     mask = torch.ones(1, 5, dtype=torch.bool)
     batch = net.prepare(torch.as_tensor(rows), mask, torch.zeros(1, CONTEXTS))
-    expected = ZSumScorer(names).scores(rows[0], np.zeros(8))
+    expected, _ = ZSumScorer(names).score(rows[0], np.zeros(8))
     found = net(*batch)[0].detach()[0]  # less steep, which changes no order
     np.testing.assert_allclose(found, expected / np.sqrt(3), atol=1e-5)
 
@@ -320,7 +321,7 @@ def test_trees_remember_only_what_is_still_true():
         rows = rows + random.normal(0, 0.05, rows.shape).astype(np.float32)
         context = random.uniform(-1, 1, 8).astype(np.float32)
         kept = random.random(300) < 0.8
-        found = scorer.scores(rows[kept], context, numbers[kept])
+        found, _ = scorer.score(rows[kept], context, numbers[kept])
         expected = model.predict(tree_rows(rows[kept], context))
         np.testing.assert_array_equal(found, expected)
 
@@ -383,14 +384,81 @@ def test_a_learned_fleet_shares_its_weights():
 def test_a_learned_forager_sees_the_whole_frontier():
     env = TopicEnv("synthetic-small-v0", slots=None, budget=100, on_illegal="raise")
     agent = baselines.load("masked_ppo").make(env, 0)
+    agent.few = None
     seen: list[int] = []
-    scores = agent.scorer.scores
+    score = agent.scorer.score
 
     def counted(rows, context, numbers):
         seen.append(len(rows))
         assert len(rows) == env.forager.action_set_size()
-        return scores(rows, context, numbers)
+        return score(rows, context, numbers)
 
-    agent.scorer.scores = counted
+    agent.scorer.score = counted
     run_episode(env, agent, seed=0)
     assert max(seen) > 128
+
+
+@pytest.mark.parametrize("attention", [False, True])
+def test_a_part_scores_as_it_does_in_the_whole(attention):
+    scorer = SetScorer(
+        network(residual=True, attention=attention).arrays(), True, attention
+    )
+    random = np.random.default_rng(0)
+    rows = random.random((40, COLUMNS)).astype(np.float32)
+    context = random.random(CONTEXTS).astype(np.float32)
+    whole, survey = scorer.score(rows, context)
+    part, same = scorer.score(rows[10:20], context, survey=survey)
+    np.testing.assert_allclose(part, whole[10:20], atol=1e-4)
+    assert same is survey
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())
+@settings(max_examples=50, deadline=None)
+def test_the_best_few_are_the_first_of_the_best(values, data):
+    few = data.draw(st.integers(1, len(values)))
+    found, floor = best_few(np.array(values, float), few)
+    expected = sorted(range(len(values)), key=lambda i: (-values[i], i))[:few]
+    assert found.tolist() == sorted(expected)
+    assert floor == values[expected[-1]]
+
+
+def few_crawl(env: Any, few: int | None, at: int = -1) -> tuple[list[int], list[int]]:
+    """Return visits and rows scored; at a step go on with a restored agent."""
+    visits, scored = [], []
+
+    def make():
+        agent = baselines.load("boosted_trees").make(env, 0)
+        agent.few = few
+        score = agent.scorer.score
+
+        def counted(rows, *rest):
+            scored.append(len(rows))
+            return score(rows, *rest)
+
+        agent.scorer.score = counted
+        return agent
+
+    agent = make()
+    seen, info = env.reset(seed=2)
+    over = False
+    while not over:
+        if len(visits) == at:
+            state, agent = agent.save(), make()
+            agent.load({k: np.array(v) for k, v in state.items()})
+        visits.append(agent.act(seen, info))
+        seen, _, ended, cut, info = env.step(visits[-1])
+        over = ended or cut
+    return visits, scored
+
+
+@pytest.mark.parametrize("kind", [NewsEnv, TopicEnv])
+def test_a_large_frontier_is_scored_as_a_whole_now_and_then(kind):
+    budget = "2h" if kind is NewsEnv else 150
+    env = kind("synthetic-small-v0", slots=None, budget=budget, on_illegal="raise")
+    visits, scored = few_crawl(env, 16)
+    exact, all_scored = few_crawl(env, None)
+    assert sum(scored) / len(visits) < 0.5 * sum(all_scored) / len(exact)
+    assert max(scored) > 128  # the whole, at times
+    middle = len(visits) // 2
+    assert few_crawl(env, 16, middle)[0] == visits
+    assert few_crawl(env, 100_000)[0] == exact

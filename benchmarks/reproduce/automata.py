@@ -328,7 +328,7 @@ class Experiment:
         pictures.save(figure, out / f"precision-{stem}.png")
         figure = topic_pictures.over_downloads({"average": average}, budget, "found")
         pictures.save(figure, out / f"found-{stem}.png")
-        crawls = {"LAFC": self.by_seed_crawls(results, web, judge)}
+        crawls = self.by_seed_crawls(results, web, judge)
         pictures.save(topic_pictures.by_crawl(crawls), out / f"crawls-{stem}.png")
         return [
             f"## {web.name}, relevant by {judge}",
@@ -342,5 +342,5 @@ class Experiment:
             f"![Found](found-{stem}.png)\n\n*Figure 8 of the paper: relevant pages "
             "found, against downloads in place of minutes.*",
             f"![Crawls](crawls-{stem}.png)\n\n*Not in the paper: precision of each of "
-            "LAFC's repeated crawls.*",
+            "LAFC's repeated crawls, mean over seeds with 95 % interval.*",
         ]

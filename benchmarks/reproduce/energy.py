@@ -278,9 +278,15 @@ class Experiment:
             file = f"figure-{number}-{web.name}.png"
             figure = energy_pictures.courses(shown, what, bounds)
             pictures.save(figure, out / file)
+            lines = (
+                "thick ones their median (those stopped above all others); a cross "
+                "marks a run that was stopped"
+                if what == "living"
+                else "thick ones their mean (while most go on), the band its 95 % "
+                "interval"
+            )
             parts.append(
                 f"![Figure {number}]({file})\n\n*Figure {number} of the paper: {text}. "
-                "Thin lines are runs, thick ones their mean (while most go on), the "
-                "band its 95 % interval; a cross marks a run that was stopped.*"
+                f"Thin lines are runs, {lines}.*"
             )
         return "\n\n".join(parts)

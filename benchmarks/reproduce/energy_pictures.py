@@ -30,6 +30,9 @@ def courses(
             there = np.flatnonzero(np.isfinite(row))
             if what == "living" and len(there) and there[-1] < len(row) - 1:
                 axes.plot(visits[there[-1]], row[there[-1]], "x", color=colour, ms=6)
+        if what == "living":
+            axes.plot(visits, _median(values), color=colour, lw=2, label=name)
+            continue
         middle, half = _mean(values)
         axes.plot(visits, middle, color=colour, lw=2, label=name)
         axes.fill_between(visits, middle - half, middle + half, color=colour, alpha=0.2)
@@ -38,9 +41,18 @@ def courses(
     pictures.plain(axes, "", "visits", NAMES[what])
     if what == "living":
         axes.set_yscale("symlog", linthresh=10)
-        axes.set_ylim(bottom=0)
-    pictures.key(axes, loc="best")
+    axes.set_ylim(bottom=0)
+    pictures.key(axes, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(COLOURS))
     return figure
+
+
+def _median(values: np.ndarray) -> np.ndarray:
+    """Return the median of the runs, those that were stopped being above all others.
+
+    Some die out while others are stopped at the cap, and no mean tells of either.
+    """
+    middle = np.median(np.where(np.isnan(values), np.inf, values), axis=0)
+    return np.where(np.isfinite(middle), middle, np.nan)
 
 
 def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
