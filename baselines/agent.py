@@ -149,6 +149,20 @@ def world_of(env: Any) -> World:
     raise WrongEnvError(f"{env} is no environment of gym_webforage")
 
 
+def frontier_world(env: Any) -> World:
+    """Return the world for an agent that keeps an order of the whole frontier.
+
+    With ``reach="links"`` most of that order is out of reach: a ValueError says so.
+    """
+    world = world_of(env)
+    if world.rules.reach == "links":
+        raise ValueError(
+            "reach is 'links', expected 'frontier': this agent orders the frontier "
+            "and cannot keep to the links of a page"
+        )
+    return world
+
+
 def fleet_env(env: Any) -> FleetAECEnv:
     """Return the fleet's environment inside its wrappers."""
     inner = env.unwrapped

@@ -35,7 +35,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, State, Transition, world_of
+from baselines.agent import Agent, Info, Observation, State, Transition, frontier_world
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -263,7 +263,7 @@ def make(
     page_weight: float = 0.25,
 ) -> Agent:
     """Make the agent for the environment's kind."""
-    world = world_of(env)
+    world = frontier_world(env)
     if world.rules.kind == "topic":
         return BestFirstTopic(_weight_of_page(links, page_weight))
     if (links, page_weight) != ("combined", 0.25):

@@ -41,10 +41,10 @@ from baselines.agent import (
     State,
     Transition,
     forage_env,
+    frontier_world,
     load_random,
     run_episode,
     save_random,
-    world_of,
 )
 
 KINDS = ("topic", "spider")
@@ -295,7 +295,7 @@ def make(
     """
     if isinstance(crawls, bool) or not isinstance(crawls, int) or crawls < 0:
         raise ValueError(f"crawls is {crawls!r}, expected 0 or more")
-    urls = len(world_of(env).trace.urls)
+    urls = len(frontier_world(env).trace.urls)
     agent = LAFC(urls, scheme, a, b, control, similarity, resume)
     agent.reset(seed)
     if not crawls:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition
+from baselines.agent import Agent, Info, Observation, Transition, frontier_world
 from gym_webforage.envs import Known
 
 KINDS = ("topic", "spider")
@@ -104,4 +104,5 @@ class Opic(Agent):
 
 def make(env: Any, seed: int, virtual: bool = True) -> Opic:
     """Make the agent."""
+    frontier_world(env)
     return Opic(virtual)

@@ -28,7 +28,7 @@ import numpy as np
 
 from baselines._examples import crawl_before, subject
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, State, Transition, world_of
+from baselines.agent import Agent, Info, Observation, State, Transition, frontier_world
 from baselines.best_first import BestFirstSpider, BestFirstTopic
 from gym_webforage.envs import Known
 from gym_webforage.world import World
@@ -183,4 +183,4 @@ def make(
         raise ValueError(
             f"otherwise is {otherwise!r}, expected best_first or breadth_first"
         )
-    return make_for(world_of(env), seed, crawls, paths, otherwise)
+    return make_for(frontier_world(env), seed, crawls, paths, otherwise)

@@ -22,6 +22,25 @@ KINDS: dict[str, tuple[type[ForageEnv], str]] = {
     "spider": (SpiderEnv, "synthetic-small-sites-v0"),
 }
 
+ORDERS_THE_FRONTIER = {
+    "backlink",
+    "best_first",
+    "bpm",
+    "breadth_first",
+    "hw",
+    "lafc",
+    "ljm",
+    "naive_bayes_q",
+    "online_logistic",
+    "online_naive_bayes",
+    "opic",
+    "oracle",
+    "remember_last_crawl",
+    "sleeping_bandit",
+    "td_corrected",
+    "td_naive_bayes",
+}
+
 
 def visits(name: str, env: ForageEnv, **options: Any) -> list[str]:
     """Return the names of the URLs that a baseline visits, in order."""
@@ -83,6 +102,30 @@ def test_a_baseline_obeys_and_repeats_itself(name: str, kind: str) -> None:
     first = crawl(name, kind, 1)  # an illegal action would raise
     assert first
     assert crawl(name, kind, 1) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name in baselines.names()
+        for kind in baselines.kinds(name)
+        if kind != "news"
+    ],
+)
+def test_from_page_to_page_a_baseline_obeys_or_refuses(name: str, kind: str) -> None:
+    module = baselines.load(name)
+    rules: dict[str, Any] = {"reach": "links", "budget": 30}
+    try:
+        agent = module.make(make_env(kind, **rules), 1)
+    except ValueError as error:
+        assert "reach is 'links', expected 'frontier'" in str(error)
+        assert name in ORDERS_THE_FRONTIER
+        return
+    assert name not in ORDERS_THE_FRONTIER
+    env = make_env(kind, agent.slots, **rules)
+    # An illegal action would raise.
+    assert run_episode(env, agent, seed=1).fetches == 30
 
 
 @pytest.mark.parametrize("kind", KINDS)
