@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -71,6 +72,20 @@ def load_random(text: str) -> np.random.Generator:
     random = np.random.Generator(np.random.PCG64())
     random.bit_generator.state = json.loads(text)
     return random
+
+
+def check_number(name: str, value: Any, low: float, high: float = math.inf) -> None:
+    """Refuse a setting that is no number between two bounds, by its name."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        allowed = f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
+        raise ValueError(f"{name} is {value!r}, expected {allowed}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a setting that is neither true nor false, by its name."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, expected true or false")
 
 
 class Finds:

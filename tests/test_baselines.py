@@ -473,3 +473,26 @@ def test_a_name_may_carry_settings():
         baselines.load("breadth_first:speed=2")
     with pytest.raises(LookupError, match="'fast' is no setting, expected key=value"):
         baselines.load("linear_td:fast")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lafc:a=2", "a is 2, expected 0 to 1"),
+        ("lafc:a=x", "a is 'x', expected 0 to 1"),
+        ("lafc:control=nan", "control is nan, expected 0 to 1"),
+        ("hw:alpha=0", "alpha is 0, expected 1e-06 to 1"),
+        ("hw:alpha=x", "alpha is 'x', expected 1e-06 to 1"),
+        ("ljm:smoothing=x", "smoothing is 'x', expected 0 or more"),
+        ("bpm:smoothing=-1", "smoothing is -1, expected 0 or more"),
+        ("best_first:page_weight=nan", "page_weight is nan, expected 0 to 1"),
+        ("opic:virtual=maybe", "virtual is 'maybe', expected true or false"),
+        ("remember_last_crawl:paths=7", "paths is 7, expected true or false"),
+        ("energy_forager:greed=x", "greed is 'x', expected 0 to 500"),
+        ("weblog_td:alpha=nan", "alpha is nan, expected 0 to 1"),
+        ("linear_td:gamma=2", "gamma is 2, expected 0 to 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        baselines.load(name).make(make_env("topic"), 0)
