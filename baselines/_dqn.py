@@ -17,8 +17,16 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.logger import Logger
 
 from baselines._set_policy import SetQPolicy
-from baselines._set_scorer import SetForager, z_signs
-from baselines._trainer import load_network, load_optimizer, save_optimizer
+from baselines._set_scorer import SetForager
+from baselines._trainer import (
+    load_course,
+    load_network,
+    load_optimizer,
+    logged_by,
+    network_settings,
+    save_course,
+    save_optimizer,
+)
 from baselines._training_envs import TrainingBatch
 from baselines._weights import State, Weights
 from baselines.agent import load_random, save_random
@@ -259,12 +267,7 @@ class DQNTrainer:
         gamma: float = 0.9,
         start: State | None = None,
     ) -> None:
-        network = {
-            "signs": z_signs(columns),
-            "residual": False,
-            "attention": attention,
-            "seed": seed,
-        }
+        network = network_settings(columns, False, attention, seed)
         batch.seed(seed)
         self.batch, self.total, self.updates = batch, total, updates
         self.model = SetDQN(
@@ -313,11 +316,7 @@ class DQNTrainer:
         )
         if model.num_timesteps > model.learning_starts:
             model.train(self.updates, model.batch_size)
-        logged = {k: float(v) for k, v in model.logger.name_to_value.items()}
-        if model.ep_info_buffer:
-            recent = [episode["r"] for episode in model.ep_info_buffer]
-            logged["rollout/return"] = float(np.mean(recent))
-        return logged
+        return logged_by(model)
 
     def arrays(self) -> State:
         """Return the weights as they are now."""
@@ -330,7 +329,6 @@ class DQNTrainer:
     def save(self) -> dict[str, Any]:
         """Return all that the next rounds depend on."""
         model = self.model
-        assert model.ep_info_buffer is not None
         return {
             "network": self.arrays(),
             "target": model.q_net_target.network.arrays(),  # type: ignore[operator]
@@ -338,12 +336,9 @@ class DQNTrainer:
             "random": save_random(model.random),
             "replay": self.replay.save(),
             "batch": self.batch.snapshot(),
-            "steps": model.num_timesteps,
             "calls": model._n_calls,
-            "updates": model._n_updates,
             "exploration": model.exploration_rate,
-            "left": model._current_progress_remaining,
-            "episodes": [float(episode["r"]) for episode in model.ep_info_buffer],
+            **save_course(model),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -358,10 +353,6 @@ class DQNTrainer:
         model.random = load_random(state["random"])
         self.replay.load(state["replay"])
         model._last_obs = self.batch.restore(state["batch"])  # type: ignore[assignment]
-        model.num_timesteps = state["steps"]
         model._n_calls = state["calls"]
-        model._n_updates = state["updates"]
         model.exploration_rate = state["exploration"]
-        model._current_progress_remaining = state["left"]
-        assert model.ep_info_buffer is not None
-        model.ep_info_buffer.extend({"r": r, "l": 0} for r in state["episodes"])
+        load_course(model, state)

@@ -18,8 +18,16 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.utils import explained_variance, obs_as_tensor
 
 from baselines._set_policy import Batch, SetPolicy
-from baselines._set_scorer import SetForager, z_signs
-from baselines._trainer import load_network, load_optimizer, save_optimizer
+from baselines._set_scorer import SetForager
+from baselines._trainer import (
+    load_course,
+    load_network,
+    load_optimizer,
+    logged_by,
+    network_settings,
+    save_course,
+    save_optimizer,
+)
 from baselines._training_envs import TrainingBatch
 from baselines._weights import Weights
 from baselines.agent import load_random, save_random
@@ -233,12 +241,7 @@ class PPOTrainer:
         entropy: float = 0.003,
         start: dict[str, np.ndarray] | None = None,
     ) -> None:
-        network = {
-            "signs": z_signs(columns),
-            "residual": residual,
-            "attention": attention,
-            "seed": seed,
-        }
+        network = network_settings(columns, residual, attention, seed)
         batch.seed(seed)
         self.batch, self.total = batch, total
         self.model = SetPPO(
@@ -273,11 +276,7 @@ class PPOTrainer:
         )
         model._update_current_progress_remaining(model.num_timesteps, self.total)
         model.train()
-        logged = {k: float(v) for k, v in model.logger.name_to_value.items()}
-        if model.ep_info_buffer:
-            recent = [episode["r"] for episode in model.ep_info_buffer]
-            logged["rollout/return"] = float(np.mean(recent))
-        return logged
+        return logged_by(model)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the weights as they are now."""
@@ -290,7 +289,6 @@ class PPOTrainer:
     def save(self) -> dict[str, Any]:
         """Return all that the next rounds depend on."""
         model = self.model
-        assert model.ep_info_buffer is not None
         return {
             "network": self.arrays(),
             "optimizer": save_optimizer(model.policy.optimizer),
@@ -298,10 +296,7 @@ class PPOTrainer:
             "random": save_random(model.random),
             "batch": self.batch.snapshot(),
             "starts": np.asarray(model._last_episode_starts),
-            "steps": model.num_timesteps,
-            "updates": model._n_updates,
-            "left": model._current_progress_remaining,
-            "episodes": [float(episode["r"]) for episode in model.ep_info_buffer],
+            **save_course(model),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -313,8 +308,4 @@ class PPOTrainer:
         model.random = load_random(state["random"])
         model._last_obs = self.batch.restore(state["batch"])  # type: ignore[assignment]
         model._last_episode_starts = np.array(state["starts"])
-        model.num_timesteps = state["steps"]
-        model._n_updates = state["updates"]
-        model._current_progress_remaining = state["left"]
-        assert model.ep_info_buffer is not None
-        model.ep_info_buffer.extend({"r": r, "l": 0} for r in state["episodes"])
+        load_course(model, state)

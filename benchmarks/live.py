@@ -129,5 +129,5 @@ def watching(
         yield Course(console, total, weights)
         return
     course = LiveCourse(console, total, weights)
-    with Live(course, console=console, refresh_per_second=4, transient=True):
+    with Live(course, console=console, refresh_per_second=2, transient=True):
         yield course

@@ -247,3 +247,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         train(tmp_path, "cloning", *METHODS["cloning"], "--seed", "5")
     assert "seed differ" in capsys.readouterr().err
+
+
+def test_the_speed_of_training_is_measured(capsys):
+    from benchmarks.training import main
+
+    assert main(["--rounds", "1", "--num-envs", "2", "--slots", "8"]) == 0
+    shown = capsys.readouterr().out
+    for cell in ("topic, wide", "news", " 64 ", " 21 ", " 12 ", "%"):
+        assert cell in shown
