@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition
+from baselines.agent import Agent, Info, Observation, Transition, frontier_world
 from gym_webforage.envs import Known
 
 KINDS = ("topic", "spider")
@@ -57,4 +57,5 @@ class Backlink(Agent):
 
 def make(env: Any, seed: int) -> Backlink:
     """Make the agent."""
+    frontier_world(env)
     return Backlink()
