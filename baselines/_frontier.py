@@ -36,7 +36,7 @@ class Frontier:
         return -self.heap[0][0]
 
     def take_with(self, new: np.ndarray) -> int:
-        """Take the best URL, new ones that were not valued yet (roots) being worth 0."""
+        """Take the best URL; new ones without a value yet, as roots, are worth 0."""
         for url in new.tolist():
             self.add(url, 0.0)
         return self.take()
