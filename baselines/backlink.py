@@ -38,10 +38,7 @@ class Backlink(Agent):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the URL with most links; before the first visit, a root."""
-        # Where a link was seen `learn` has counted it; this adds the roots.
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Count the page that was fetched for each URL that it links to."""

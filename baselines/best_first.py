@@ -86,10 +86,7 @@ class BestFirstTopic(_Divides):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the best link seen so far; before the first visit, a root."""
-        # Where a link was seen `learn` has valued it; this adds the roots.
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Value the links of the page that was fetched."""
@@ -138,9 +135,7 @@ class BestFirstSpider(_Divides):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the best link seen so far; before the first visit, a root."""
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Learn the words of links to a target; value the links of the page."""
