@@ -42,8 +42,9 @@ lint: $(READY) ## check style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: $(READY) ## measure throughput against peers
+bench: $(READY) ## measure throughput against peers, and what the leaderboard costs
 	$(BIN)/python -m benchmarks.throughput $(ARGS)
+	$(BIN)/python -m benchmarks.overhead
 
 format: $(READY) ## rewrite the code in house style
 	$(BIN)/ruff check --fix .

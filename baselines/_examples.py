@@ -21,7 +21,7 @@ import numpy as np
 
 import baselines
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition, world_of
+from baselines.agent import Agent, Info, Observation, Transition, frontier_world
 from baselines.best_first import similarity
 from gym_webforage.envs import Known, SpiderEnv, TopicEnv
 from gym_webforage.world import World
@@ -208,4 +208,4 @@ def check_training(env: Any, training: int, teacher: str) -> World:
     if isinstance(training, bool) or not isinstance(training, int) or training < 1:
         raise ValueError(f"training is {training!r}, expected 1 or more fetches")
     baselines.find(teacher)
-    return world_of(env)
+    return frontier_world(env)

@@ -22,6 +22,7 @@ from baselines.agent import (
     Observation,
     State,
     Transition,
+    check_number,
     load_random,
     save_random,
     world_of,
@@ -348,6 +349,8 @@ class LearnsWeights(Forager):
 
     def __post_init__(self) -> None:
         """Make an agent that has no weights yet."""
+        check_number("gamma", self.gamma, 0, 1)
+        check_number("alpha", self.alpha, 0, 1)
         super().__post_init__()
         self._has_weights = False
 

@@ -35,6 +35,12 @@ class Frontier:
             heappop(self.heap)  # it was taken, or has risen since
         return -self.heap[0][0]
 
+    def take_with(self, new: np.ndarray) -> int:
+        """Take the best URL; new ones without a value yet, as roots, are worth 0."""
+        for url in new.tolist():
+            self.add(url, 0.0)
+        return self.take()
+
     def take(self) -> int:
         """Return and remove the best URL."""
         self.best()  # what is stale goes

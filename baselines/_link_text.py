@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numba
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, Transition, world_of
+from baselines.agent import Agent, Info, Observation, Transition, frontier_world
 from gym_webforage.envs import Known
 
 Part = Literal["anchor", "near", "url", "title"]
@@ -218,4 +218,4 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
 
 def describe(env: Any) -> dict[str, Any]:
     """Return what the agents must know of their environment, single or fleet."""
-    return {"vocabulary": len(world_of(env).trace.vocabulary)}
+    return {"vocabulary": len(frontier_world(env).trace.vocabulary)}

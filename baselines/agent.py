@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -71,6 +72,20 @@ def load_random(text: str) -> np.random.Generator:
     random = np.random.Generator(np.random.PCG64())
     random.bit_generator.state = json.loads(text)
     return random
+
+
+def check_number(name: str, value: Any, low: float, high: float = math.inf) -> None:
+    """Refuse a setting that is no number between two bounds, by its name."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        allowed = f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
+        raise ValueError(f"{name} is {value!r}, expected {allowed}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a setting that is neither true nor false, by its name."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, expected true or false")
 
 
 class Finds:
@@ -147,6 +162,20 @@ def world_of(env: Any) -> World:
     if isinstance(inner, ForageEnv):
         return inner.world
     raise WrongEnvError(f"{env} is no environment of gym_webforage")
+
+
+def frontier_world(env: Any) -> World:
+    """Return the world for an agent that keeps an order of the whole frontier.
+
+    With ``reach="links"`` most of that order is out of reach: a ValueError says so.
+    """
+    world = world_of(env)
+    if world.rules.reach == "links":
+        raise ValueError(
+            "reach is 'links', expected 'frontier': this agent orders the frontier "
+            "and cannot keep to the links of a page"
+        )
+    return world
 
 
 def fleet_env(env: Any) -> FleetAECEnv:

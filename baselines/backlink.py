@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition
+from baselines.agent import Agent, Info, Observation, Transition, frontier_world
 from gym_webforage.envs import Known
 
 KINDS = ("topic", "spider")
@@ -38,10 +38,7 @@ class Backlink(Agent):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the URL with most links; before the first visit, a root."""
-        # Where a link was seen `learn` has counted it; this adds the roots.
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Count the page that was fetched for each URL that it links to."""
@@ -57,4 +54,5 @@ class Backlink(Agent):
 
 def make(env: Any, seed: int) -> Backlink:
     """Make the agent."""
+    frontier_world(env)
     return Backlink()

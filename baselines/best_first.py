@@ -35,7 +35,15 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, State, Transition, world_of
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    State,
+    Transition,
+    check_number,
+    frontier_world,
+)
 from gym_webforage.envs import Known
 from gym_webforage.world.rules import parse_duration
 
@@ -78,10 +86,7 @@ class BestFirstTopic(_Divides):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the best link seen so far; before the first visit, a root."""
-        # Where a link was seen `learn` has valued it; this adds the roots.
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Value the links of the page that was fetched."""
@@ -130,9 +135,7 @@ class BestFirstSpider(_Divides):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the best link seen so far; before the first visit, a root."""
-        for url in info["known"].new.tolist():
-            self.frontier.add(url, 0.0)
-        return self.frontier.take()
+        return self.frontier.take_with(info["known"].new)
 
     def learn(self, transition: Transition) -> None:
         """Learn the words of links to a target; value the links of the page."""
@@ -263,7 +266,7 @@ def make(
     page_weight: float = 0.25,
 ) -> Agent:
     """Make the agent for the environment's kind."""
-    world = world_of(env)
+    world = frontier_world(env)
     if world.rules.kind == "topic":
         return BestFirstTopic(_weight_of_page(links, page_weight))
     if (links, page_weight) != ("combined", 0.25):
@@ -279,6 +282,5 @@ def make(
 def _weight_of_page(links: Links, page_weight: float) -> float:
     if links not in get_args(Links):
         raise ValueError(f"links is {links!r}, expected parent, anchor or combined")
-    if not 0 <= page_weight <= 1:
-        raise ValueError(f"page_weight is {page_weight!r}, expected 0 to 1")
+    check_number("page_weight", page_weight, 0, 1)
     return {"parent": 1.0, "anchor": 0.0}.get(links, page_weight)

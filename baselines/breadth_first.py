@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, world_of
+from baselines.agent import Agent, Info, Observation, frontier_world
 from gym_webforage.world.layout import CONTEXT_COLUMNS
 
 AT_START = CONTEXT_COLUMNS.index("at_start")
@@ -83,5 +83,5 @@ class BreadthFirstNews(Agent):
 
 def make(env: Any, seed: int) -> Agent:
     """Make the agent for the environment's kind."""
-    is_news = world_of(env).rules.kind == "news"
+    is_news = frontier_world(env).rules.kind == "news"
     return BreadthFirstNews() if is_news else BreadthFirst()

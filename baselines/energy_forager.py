@@ -33,6 +33,7 @@ from baselines.agent import (
     Info,
     Observation,
     State,
+    check_number,
     load_random,
     save_random,
 )
@@ -50,10 +51,8 @@ class EnergyForager(Agent):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        if not 0 <= self.greed <= 500:
-            raise ValueError(f"greed is {self.greed!r}, expected 0 to 500")
-        if not 0 <= self.wander <= 1:
-            raise ValueError(f"wander is {self.wander!r}, expected 0 to 1")
+        check_number("greed", self.greed, 0, 500)
+        check_number("wander", self.wander, 0, 1)
 
     def reset(self, seed: int | None = None) -> None:
         """Start the crawl's own stream of chance."""

@@ -36,6 +36,7 @@ import numpy as np
 
 from baselines._examples import Bag, ExampleCrawler, Examples, check_training
 from baselines._topic_text import Weighting
+from baselines.agent import check_number
 from gym_webforage.envs import Known
 
 KINDS = ("topic",)
@@ -142,8 +143,7 @@ def make(
 ) -> Hw:
     """Make the agent."""
     world = check_training(env, training, teacher)
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha is {alpha!r}, expected above 0, 1 at most")
+    check_number("alpha", alpha, 1e-6, 1)
     for name, number in (("layers", layers), ("features", features)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise ValueError(f"{name} is {number!r}, expected 1 or more")

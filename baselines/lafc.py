@@ -40,11 +40,12 @@ from baselines.agent import (
     Observation,
     State,
     Transition,
+    check_number,
     forage_env,
+    frontier_world,
     load_random,
     run_episode,
     save_random,
-    world_of,
 )
 
 KINDS = ("topic", "spider")
@@ -90,11 +91,11 @@ class LAFC(Agent):
                 listed = ", ".join(allowed)
                 value = getattr(self, name)
                 raise ValueError(f"{name} is {value!r}, expected one of {listed}")
+        check_number("a", self.a, 0, 1)
         if self.b is None:
             self.b = {"L_R-I": 0.0, "L_R-P": self.a, "L_R-eP": self.a / 10}[self.scheme]
-        for name in ("a", "b", "control"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to 1")
+        check_number("b", self.b, 0, 1)
+        check_number("control", self.control, 0, 1)
         self._crawls = 0
         self.reset(0)
         self._crawls = 0
@@ -295,7 +296,7 @@ def make(
     """
     if isinstance(crawls, bool) or not isinstance(crawls, int) or crawls < 0:
         raise ValueError(f"crawls is {crawls!r}, expected 0 or more")
-    urls = len(world_of(env).trace.urls)
+    urls = len(frontier_world(env).trace.urls)
     agent = LAFC(urls, scheme, a, b, control, similarity, resume)
     agent.reset(seed)
     if not crawls:

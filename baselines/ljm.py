@@ -35,6 +35,7 @@ import numpy as np
 
 from baselines._examples import ExampleCrawler, Examples, check_training
 from baselines._topic_text import Weighting, semantic_axes, unit, x_means
+from baselines.agent import check_number
 from gym_webforage.envs import Known
 
 KINDS = ("topic",)
@@ -171,5 +172,4 @@ def check_model(states: int, clusters: int, dimensions: int, smoothing: float) -
         least = 1 if name == "dimensions" else 2
         if isinstance(size, bool) or not isinstance(size, int) or size < least:
             raise ValueError(f"{name} is {size!r}, expected {least} or more")
-    if not smoothing >= 0:
-        raise ValueError(f"smoothing is {smoothing!r}, expected 0 or more")
+    check_number("smoothing", smoothing, 0)

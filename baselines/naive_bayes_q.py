@@ -37,7 +37,7 @@ import numpy as np
 
 from baselines._naive_bayes import Model, Reader, add_texts, check, train
 from baselines._spider_q import SiteLinks, site_links
-from baselines.agent import Agent, Info, Observation, State, Transition, world_of
+from baselines.agent import Agent, Info, Observation, State, Transition, frontier_world
 from gym_webforage.envs import ForageEnv, Known
 from gym_webforage.envs.episode import EpisodeMaker, Split
 from gym_webforage.envs.knowledge import Field
@@ -255,7 +255,7 @@ def make(
     A model brings its own bins, text and endings.
     """
     check(bins, text)
-    trace = world_of(env).trace
+    trace = frontier_world(env).trace
     if not any(len(x) for x in (trace.anchor_token, trace.near_token, trace.url_token)):
         raise ValueError(f"the trace {trace.name} has no link text to learn from")
     inner = env.unwrapped

@@ -27,7 +27,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, Transition
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    Transition,
+    check_flag,
+    frontier_world,
+)
 from gym_webforage.envs import Known
 
 KINDS = ("topic", "spider")
@@ -46,6 +53,7 @@ class Opic(Agent):
 
     def __post_init__(self) -> None:
         """Prepare for a crawl."""
+        check_flag("virtual", self.virtual)
         self.reset()
 
     def reset(self, seed: int | None = None) -> None:
@@ -104,4 +112,5 @@ class Opic(Agent):
 
 def make(env: Any, seed: int, virtual: bool = True) -> Opic:
     """Make the agent."""
+    frontier_world(env)
     return Opic(virtual)

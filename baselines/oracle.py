@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines.agent import Agent, Info, Observation, world_of
+from baselines.agent import Agent, Info, Observation, frontier_world
 from gym_webforage.metrics import shown_versions
 from gym_webforage.world import World
 from gym_webforage.world import layout as L
@@ -285,6 +285,6 @@ def count_novel(T, W, shown, fetches):
 
 def make(env: Any, seed: int) -> Agent:
     """Make the agent for the environment's kind, with the world in its hands."""
-    world = world_of(env)
+    world = frontier_world(env)
     is_news = world.rules.kind == "news"
     return MostNovel(world) if is_news else NearestReward(world)

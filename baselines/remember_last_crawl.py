@@ -28,7 +28,15 @@ import numpy as np
 
 from baselines._examples import crawl_before, subject
 from baselines._frontier import Frontier
-from baselines.agent import Agent, Info, Observation, State, Transition, world_of
+from baselines.agent import (
+    Agent,
+    Info,
+    Observation,
+    State,
+    Transition,
+    check_flag,
+    frontier_world,
+)
 from baselines.best_first import BestFirstSpider, BestFirstTopic
 from gym_webforage.envs import Known
 from gym_webforage.world import World
@@ -179,8 +187,9 @@ def make(
     """Make the agent."""
     if isinstance(crawls, bool) or not isinstance(crawls, int) or crawls < 0:
         raise ValueError(f"crawls is {crawls!r}, expected 0 or more")
+    check_flag("paths", paths)
     if otherwise not in get_args(Otherwise):
         raise ValueError(
             f"otherwise is {otherwise!r}, expected best_first or breadth_first"
         )
-    return make_for(world_of(env), seed, crawls, paths, otherwise)
+    return make_for(frontier_world(env), seed, crawls, paths, otherwise)

@@ -82,8 +82,6 @@ class LiveCourse(Course):
         """Draw the view."""
         now = time.monotonic()
         head = Table.grid(padding=(0, 2))
-        for _ in range(5):
-            head.add_column(no_wrap=True)
         failed = Text(f"{self.failed} failed", style="red" if self.failed else "dim")
         counted = (
             f"{self.done}/{self.total} runs",
@@ -91,10 +89,13 @@ class LiveCourse(Course):
             f"{clock(now - self.began)} passed",
             f"{self.left} left",
         )
-        taken = sum(len(text) + 2 for text in counted)
-        width = max(4, min(40, self.console.width - taken))
+        # The bar takes what the words leave it, on a narrow terminal nothing.
+        width = min(40, self.console.width - sum(len(text) + 2 for text in counted))
         bar = ProgressBar(total=self.total, completed=self.done, width=width)
-        head.add_row(bar, *counted)
+        cells = [bar, *counted] if width >= 4 else counted
+        for _ in cells:
+            head.add_column(no_wrap=True)
+        head.add_row(*cells)
         under_way = list(self.running.items())
         shown = [
             f"  {job.label} ({clock(now - since)})"
@@ -129,5 +130,5 @@ def watching(
         yield Course(console, total, weights)
         return
     course = LiveCourse(console, total, weights)
-    with Live(course, console=console, refresh_per_second=4, transient=True):
+    with Live(course, console=console, refresh_per_second=2, transient=True):
         yield course

@@ -98,10 +98,12 @@ class Job(Work):
             "fetches": result.fetches,
             "curve": result.curve().tolist(),
             "summary": dict(result.summary),
-            "events": hash_events(result.events),
         }
         if isinstance(result, FleetResult):
+            found["events"] = result.event_hash
             found |= _fleet(result, self.task, with_course=self.seed == 0)
+        else:
+            found["events"] = hash_events(result.events)
         return {
             "privileged": bool(getattr(agent, "privileged", False)),
             "trains": trains or fetches > 0,

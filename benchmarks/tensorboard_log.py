@@ -1,8 +1,8 @@
 """Runs in TensorBoard: how a crawl or a fleet went over simulated time.
 
-``log_run`` takes what `run_fleet` or `run_episode` returns; ``make tensorboard`` shows
-it. Steps are simulated minutes since the start, and wall times are simulated as well,
-so that the *wall* axis shows the dates of the recording.
+``make tensorboard`` shows them. Steps of a course are simulated minutes since its
+start, and wall times are simulated as well, so that the *wall* axis shows the dates of
+the recording. Steps of a leaderboard are hundredths of the budget.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 
 import baselines
 from benchmarks.board import Board
-from benchmarks.reproduce.course import Array, course
+from benchmarks.reproduce.course import Array
 from benchmarks.reproduce.ground import territory
-from gym_webforage.trace import Trace
 
 # Tags, and the columns of a run's course behind them.
 SCALARS = {
@@ -38,32 +37,6 @@ PICTURE = "territory"
 
 Settings = dict[str, bool | int | float | str]
 """What a run was made with, by name."""
-
-
-def log_run(
-    logdir: Path | str,
-    result: Any,
-    trace: Trace,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    hours: float = 3.0,
-    norms: Any = (),
-) -> None:
-    """Log a run of News.
-
-    Args:
-        logdir: A folder for this run alone.
-        result: What `run_fleet` or `run_episode` returned.
-        trace: What was crawled.
-        start: The clock at the run's start; a fleet's result knows it.
-        end: The clock at its end.
-        hours: The length of the windows.
-        norms: Lengths of weight vectors as (time, length), if they were taken.
-    """
-    run = _Run(result, start, end)
-    series = course(run, trace, run.founders, norms, hours)
-    log_series(logdir, series, start=run.start)
 
 
 def log_series(
@@ -132,7 +105,7 @@ def log_curves(
 def log_board(logdir: Path | str, board: Board) -> None:
     """Log a leaderboard: a run for each task and agent, with its line of HParams.
 
-    The steps are hundredths of the budget. What was logged there before is replaced.
+    What was logged there before is replaced.
     """
     for task in board["tasks"]:
         for standing in task["standings"]:
@@ -163,29 +136,3 @@ def log_board(logdir: Path | str, board: Board) -> None:
                 for line in ("mean", "low", "high")
             }
             log_curves(place, lines, settings, figures)
-
-
-class _Run:
-    """A run of either loop, as `course` takes it."""
-
-    def __init__(self, result: Any, start: int | None, end: int | None) -> None:
-        self.events = result.events
-        empty = {name: np.zeros(0) for name in ("time", "forager", "score")}
-        self.history = getattr(result, "history", empty)
-        self.births = list(getattr(result, "births", ()))
-        self.deaths = list(getattr(result, "deaths", ()))
-        start = getattr(result, "start", None) if start is None else start
-        end = getattr(result, "end", None) if end is None else end
-        if start is None or end is None:
-            raise ValueError(
-                "start and end are not in this result; give them: "
-                "env.unwrapped.world.start and .clock"
-            )
-        self.start, self.end = start, end
-
-    @property
-    def founders(self) -> int:
-        """How many began; children have the numbers after theirs."""
-        children = [int(birth[2]) for birth in self.births]
-        seen = int(self.events["forager"].max(initial=0)) + 1
-        return min(children, default=seen)

@@ -20,7 +20,7 @@ from benchmarks.publish import unpack
 from benchmarks.runs import Job, agent_name, checksum, versions
 from benchmarks.tasks import Task
 from benchmarks.work import Row, in_processes, one_thread, read_row
-from gym_webforage import load_trace
+from gym_webforage import TraceError, TraceNotFoundError, load_trace
 
 APART = ("timing", "made", "traceback")  # of a row, which differ from time to time
 
@@ -32,8 +32,12 @@ def parser() -> argparse.ArgumentParser:
         description="Make a sample of finished runs anew, and compare all figures.",
         epilog="Exit code: 0, or 1 if a figure differs.",
     )
-    made.add_argument("--sample", type=int, default=20, metavar="N", help="rows (20)")
-    made.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    made.add_argument(
+        "--sample", type=int, default=20, metavar="N", help="so many rows (20)"
+    )
+    made.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="which rows: another draw (0)"
+    )
     made.add_argument(
         "--rows",
         type=Path,
@@ -49,9 +53,19 @@ def parser() -> argparse.ArgumentParser:
         metavar="MODULE",
         help="where an agent of your own stands, if the rows have one",
     )
-    made.add_argument("--traces", nargs="+", default=[], metavar="PATH")
     made.add_argument(
-        "--workers", type=int, default=min(2, os.cpu_count() or 1), metavar="N"
+        "--traces",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="where traces of your own stand, if the rows have such",
+    )
+    made.add_argument(
+        "--workers",
+        type=int,
+        default=min(2, os.cpu_count() or 1),
+        metavar="N",
+        help="processes (2)",
     )
     return made
 
@@ -81,23 +95,24 @@ def main(arguments: Sequence[str]) -> int:
     picked = rng.permutation(len(rows))[: given.sample].tolist()
     agents = {agent_name(agent): agent for agent in given.agent}
     traces = {Path(trace).name: trace for trace in given.traces}
-    return verify([rows[i] for i in picked], agents, traces, given.workers, console)
+    console.print("Preparing the traces (the first time takes some seconds) ...")
+    jobs = []
+    for row in (rows[i] for i in picked):
+        try:
+            jobs.append((job_of(row, agents, traces), row))
+        except TraceNotFoundError as error:
+            described.error(f"{error} Say where it stands: --traces PATH")
+        except TraceError as error:
+            described.error(str(error))
+        except LookupError as error:
+            described.error(f"{error}; say where it stands: --agent MODULE")
+    return verify(jobs, given.workers, console)
 
 
-def verify(
-    rows: Sequence[Row],
-    agents: dict[str, str],
-    traces: dict[str, str],
-    workers: int,
-    console: Console,
-) -> int:
+def verify(jobs: Sequence[tuple[Job, Row]], workers: int, console: Console) -> int:
     """Make these rows anew; return 1 if any differs."""
-    jobs: list[tuple[Job, Row]] = []
-    differing, other_code = 0, 0
-    for row in rows:
-        job = job_of(row, agents, traces)
-        other_code += job.code != row["code"]
-        jobs.append((job, row))
+    differing = 0
+    other_code = sum(job.code != row["code"] for job, row in jobs)
     with tempfile.TemporaryDirectory() as folder:
         with watching(console, len(jobs)) as watch:
             in_processes(workers)([job for job, _ in jobs], Path(folder), watch)
@@ -113,7 +128,7 @@ def verify(
         console.print(
             f"{other_code} rows were made by other code than the one that is here."
         )
-    theirs = {k: v for row in rows for k, v in row["made"]["versions"].items()}
+    theirs = {k: v for _, row in jobs for k, v in row["made"]["versions"].items()}
     ours = versions()
     for name in sorted(theirs.keys() & ours.keys()):
         if theirs[name] != ours[name]:

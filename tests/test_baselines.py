@@ -22,6 +22,25 @@ KINDS: dict[str, tuple[type[ForageEnv], str]] = {
     "spider": (SpiderEnv, "synthetic-small-sites-v0"),
 }
 
+ORDERS_THE_FRONTIER = {
+    "backlink",
+    "best_first",
+    "bpm",
+    "breadth_first",
+    "hw",
+    "lafc",
+    "ljm",
+    "naive_bayes_q",
+    "online_logistic",
+    "online_naive_bayes",
+    "opic",
+    "oracle",
+    "remember_last_crawl",
+    "sleeping_bandit",
+    "td_corrected",
+    "td_naive_bayes",
+}
+
 
 def visits(name: str, env: ForageEnv, **options: Any) -> list[str]:
     """Return the names of the URLs that a baseline visits, in order."""
@@ -83,6 +102,30 @@ def test_a_baseline_obeys_and_repeats_itself(name: str, kind: str) -> None:
     first = crawl(name, kind, 1)  # an illegal action would raise
     assert first
     assert crawl(name, kind, 1) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name in baselines.names()
+        for kind in baselines.kinds(name)
+        if kind != "news"
+    ],
+)
+def test_from_page_to_page_a_baseline_obeys_or_refuses(name: str, kind: str) -> None:
+    module = baselines.load(name)
+    rules: dict[str, Any] = {"reach": "links", "budget": 30}
+    try:
+        agent = module.make(make_env(kind, **rules), 1)
+    except ValueError as error:
+        assert "reach is 'links', expected 'frontier'" in str(error)
+        assert name in ORDERS_THE_FRONTIER
+        return
+    assert name not in ORDERS_THE_FRONTIER
+    env = make_env(kind, agent.slots, **rules)
+    # An illegal action would raise.
+    assert run_episode(env, agent, seed=1).fetches == 30
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -430,3 +473,26 @@ def test_a_name_may_carry_settings():
         baselines.load("breadth_first:speed=2")
     with pytest.raises(LookupError, match="'fast' is no setting, expected key=value"):
         baselines.load("linear_td:fast")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lafc:a=2", "a is 2, expected 0 to 1"),
+        ("lafc:a=x", "a is 'x', expected 0 to 1"),
+        ("lafc:control=nan", "control is nan, expected 0 to 1"),
+        ("hw:alpha=0", "alpha is 0, expected 1e-06 to 1"),
+        ("hw:alpha=x", "alpha is 'x', expected 1e-06 to 1"),
+        ("ljm:smoothing=x", "smoothing is 'x', expected 0 or more"),
+        ("bpm:smoothing=-1", "smoothing is -1, expected 0 or more"),
+        ("best_first:page_weight=nan", "page_weight is nan, expected 0 to 1"),
+        ("opic:virtual=maybe", "virtual is 'maybe', expected true or false"),
+        ("remember_last_crawl:paths=7", "paths is 7, expected true or false"),
+        ("energy_forager:greed=x", "greed is 'x', expected 0 to 500"),
+        ("weblog_td:alpha=nan", "alpha is nan, expected 0 to 1"),
+        ("linear_td:gamma=2", "gamma is 2, expected 0 to 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        baselines.load(name).make(make_env("topic"), 0)

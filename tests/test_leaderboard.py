@@ -481,6 +481,30 @@ def test_verify_tells_what_differs(
     assert f"result.found was {was}, and is {was - 1} now" in printed
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"agent": "nobody"}, "say where it stands: --agent MODULE"),
+        ({"trace": "nowhere-v0"}, "Say where it stands: --traces PATH"),
+    ],
+)
+def test_verify_asks_for_what_it_cannot_find(
+    change: dict[str, str],
+    message: str,
+    made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = json.loads(next((made / "rows").glob("quick-spider-*")).read_text())
+    (row if "agent" in change else row["task"]).update(change)
+    (tmp_path / "row.json").write_text(json.dumps(row))
+    with pytest.raises(SystemExit) as stopped:
+        main(["verify", "--rows", str(tmp_path)])
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert message in said and next(iter(change.values())) in said
+
+
 def test_differences_pass_over_the_clock() -> None:
     old = {"timing": {"cpu_seconds": 1}, "result": {"a": [1, 2], "b": 1.0}}
     new = {"timing": {"cpu_seconds": 2}, "result": {"a": [1, 2], "b": 1.0}, "more": 1}

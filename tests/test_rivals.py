@@ -282,7 +282,7 @@ def test_settings_that_make_no_sense() -> None:
         "ljm:states=1": "states is 1, expected 2 or more",
         "bpm:smoothing=-1": "smoothing is -1, expected 0 or more",
         "bpm:centroid=mine": "centroid is 'mine', expected target or own",
-        "hw:alpha=2": "alpha is 2, expected above 0, 1 at most",
+        "hw:alpha=2": "alpha is 2, expected 1e-06 to 1",
         "hw:by=place": "by is 'place', expected words or layers",
         "remember_last_crawl:crawls=-1": "crawls is -1, expected 0 or more",
         "remember_last_crawl:otherwise=x": "otherwise is 'x', expected best_first or",

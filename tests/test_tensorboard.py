@@ -7,22 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
 import baselines
-import gym_webforage  # noqa: F401  registers the environments
-from baselines.agent import run_episode
 from baselines.fleet import run_fleet
 from benchmarks.reproduce import energy, spidering
 from benchmarks.reproduce.automata import Experiment
 from benchmarks.reproduce.course import course
 from benchmarks.reproduce.fleets import Norms
 from benchmarks.reproduce.results import Settings
-from benchmarks.tensorboard_log import PICTURE, SCALARS, log_run
+from benchmarks.tensorboard_log import PICTURE, SCALARS, log_series
 from benchmarks.work import Work, run, write_row
-from gym_webforage import fleet_v0, metrics
+from gym_webforage import fleet_v0
 
 pytest.importorskip("torch")
 # TensorBoard's own reader makes arrays in an old way.
@@ -43,11 +40,11 @@ def test_a_fleet(tmp_path: Path) -> None:
     inner: Any = env.unwrapped
     norms = Norms(lambda: inner.fleet.world.clock)
     result = run_fleet(env, baselines.load("weblog_td"), seed=1, on_step=norms)
+    series = course(result, inner.crew.trace, 2, norms.rows)
     for _ in range(2):  # the second takes the first one's place
-        log_run(tmp_path, result, inner.crew.trace, norms=norms.rows)
+        log_series(tmp_path, series, start=result.start)
     assert len(list(tmp_path.iterdir())) == 1
 
-    series = course(result, inner.crew.trace, 2, norms.rows)
     assert len(series["window_reward"]) == 3  # 3 h, 3 h and the rest
     events = read(tmp_path)
     for tag, column in SCALARS.items():
@@ -69,24 +66,6 @@ def test_a_fleet(tmp_path: Path) -> None:
     pixels = imread(io.BytesIO(picture.encoded_image_string), format="png")
     assert pixels.shape == (picture.height, picture.width, 3)
     assert pixels.std() > 0.02  # something is on it
-
-
-def test_a_single_crawler(tmp_path: Path) -> None:
-    env = gym.make(
-        "WebForage/News-v0", trace="synthetic-small-v0", slots=None, budget="4h"
-    )
-    result = run_episode(env, baselines.load("random_walk").make(env, 1), seed=1)
-    inner: Any = env.unwrapped
-    with pytest.raises(ValueError, match="start and end"):
-        log_run(tmp_path / "none", result, inner.trace)
-    span = {"start": inner.world.start, "end": inner.world.clock}
-    log_run(tmp_path / "one", result, inner.trace, **span, hours=1)
-    events = read(tmp_path / "one")
-    found = [x.value for x in events.Scalars("found/relevant")]
-    assert len(found) in (4, 5)
-    assert sum(found) == metrics.count(result.events, metrics.NOVEL)
-    assert {x.value for x in events.Scalars("fleet/population")} == {1}
-    assert "fleet/weight_norm" not in events.Tags()["scalars"]
 
 
 def logged(job: Work, folder: Path) -> tuple[Any, Any]:

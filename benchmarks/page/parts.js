@@ -31,7 +31,9 @@ function dressed(node, attributes, children) {
   return node;
 }
 
-const name = (text) => element("bdi", {}, text);
+// A long name may go on in the next line after an underscore.
+const name = (text) => element("bdi", {}, String(text).split(/(?<=_)/).map((part, at) =>
+  [at ? element("wbr") : null, part]));
 const address = (text) => element("span", { class: "url", title: visible(text) }, text);
 
 function figure(value, digits = 0) {
