@@ -15,7 +15,6 @@ from baselines._set_scorer import (
     SetForager,
     SetScorer,
     ZSumScorer,
-    best_few,
     first_best,
     z_scores,
     z_signs,
@@ -105,6 +104,20 @@ def test_numpy_scores_the_same(residual, attention):
         found, _ = scorer.score(seen["candidates"][i][there], seen["context"][i])
         np.testing.assert_allclose(found, expected[i][there], atol=1e-4)
     assert (expected[seen["action_mask"] == 0] == NEVER).all()
+
+
+@pytest.mark.parametrize("attention", [False, True])
+def test_a_part_scores_as_it_does_in_the_whole(attention):
+    scorer = SetScorer(
+        network(residual=True, attention=attention).arrays(), True, attention
+    )
+    random = np.random.default_rng(0)
+    rows = random.random((40, COLUMNS)).astype(np.float32)
+    context = random.random(CONTEXTS).astype(np.float32)
+    whole, survey = scorer.score(rows, context)
+    part, same = scorer.score(rows[10:20], context, survey=survey)
+    np.testing.assert_allclose(part, whole[10:20], atol=1e-4)
+    assert same is survey
 
 
 def test_a_residual_begins_as_the_z_sum():
@@ -379,86 +392,3 @@ def test_a_learned_fleet_shares_its_weights():
         parent: Any = result.agents["forager_0"]
         child = parent.divide(np.random.default_rng(0))
         assert child.weights is parent.weights and child.scorer is not parent.scorer
-
-
-def test_a_learned_forager_sees_the_whole_frontier():
-    env = TopicEnv("synthetic-small-v0", slots=None, budget=100, on_illegal="raise")
-    agent = baselines.load("masked_ppo").make(env, 0)
-    agent.few = None
-    seen: list[int] = []
-    score = agent.scorer.score
-
-    def counted(rows, context, numbers):
-        seen.append(len(rows))
-        assert len(rows) == env.forager.action_set_size()
-        return score(rows, context, numbers)
-
-    agent.scorer.score = counted
-    run_episode(env, agent, seed=0)
-    assert max(seen) > 128
-
-
-@pytest.mark.parametrize("attention", [False, True])
-def test_a_part_scores_as_it_does_in_the_whole(attention):
-    scorer = SetScorer(
-        network(residual=True, attention=attention).arrays(), True, attention
-    )
-    random = np.random.default_rng(0)
-    rows = random.random((40, COLUMNS)).astype(np.float32)
-    context = random.random(CONTEXTS).astype(np.float32)
-    whole, survey = scorer.score(rows, context)
-    part, same = scorer.score(rows[10:20], context, survey=survey)
-    np.testing.assert_allclose(part, whole[10:20], atol=1e-4)
-    assert same is survey
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())
-@settings(max_examples=50, deadline=None)
-def test_the_best_few_are_the_first_of_the_best(values, data):
-    few = data.draw(st.integers(1, len(values)))
-    found, floor = best_few(np.array(values, float), few)
-    expected = sorted(range(len(values)), key=lambda i: (-values[i], i))[:few]
-    assert found.tolist() == sorted(expected)
-    assert floor == values[expected[-1]]
-
-
-def few_crawl(env: Any, few: int | None, at: int = -1) -> tuple[list[int], list[int]]:
-    """Return visits and rows scored; at a step go on with a restored agent."""
-    visits, scored = [], []
-
-    def make():
-        agent = baselines.load("boosted_trees").make(env, 0)
-        agent.few = few
-        score = agent.scorer.score
-
-        def counted(rows, *rest):
-            scored.append(len(rows))
-            return score(rows, *rest)
-
-        agent.scorer.score = counted
-        return agent
-
-    agent = make()
-    seen, info = env.reset(seed=2)
-    over = False
-    while not over:
-        if len(visits) == at:
-            state, agent = agent.save(), make()
-            agent.load({k: np.array(v) for k, v in state.items()})
-        visits.append(agent.act(seen, info))
-        seen, _, ended, cut, info = env.step(visits[-1])
-        over = ended or cut
-    return visits, scored
-
-
-@pytest.mark.parametrize("kind", [NewsEnv, TopicEnv])
-def test_a_large_frontier_is_scored_as_a_whole_now_and_then(kind):
-    budget = "2h" if kind is NewsEnv else 150
-    env = kind("synthetic-small-v0", slots=None, budget=budget, on_illegal="raise")
-    visits, scored = few_crawl(env, 16)
-    exact, all_scored = few_crawl(env, None)
-    assert sum(scored) / len(visits) < 0.5 * sum(all_scored) / len(exact)
-    assert max(scored) > 128  # the whole, at times
-    middle = len(visits) // 2
-    assert few_crawl(env, 16, middle)[0] == visits
-    assert few_crawl(env, 100_000)[0] == exact
