@@ -85,7 +85,9 @@ def test_it_runs_ranks_and_continues(
     assert f"[{total}/{total}] quick-news, " in printed
     assert f"{total} runs to make, about" in printed
     assert "News: novel pages" in printed
-    assert f"The report is {tmp_path / 'leaderboard.md'}" in printed
+    last = printed.rstrip().splitlines()[-1]
+    assert last.startswith(f"The report is {tmp_path / 'leaderboard.md'}")
+    assert last.endswith((tmp_path / "leaderboard.html").as_uri())
     report = (tmp_path / "leaderboard.md").read_text()
     assert "## quick-news: novel pages in 2h on synthetic-small-v0" in report
     for name in agents:
