@@ -62,13 +62,16 @@ class LinearModel(Agent):
         self._moment = np.zeros(size)
         self.weights = self._first.copy()
 
+    def features(self, info: Info) -> np.ndarray:
+        """Return a row for each candidate, a constant at its end."""
+        scaled = info["known"].features(scaled=True).astype(np.float64)
+        return np.hstack([scaled, np.ones((len(scaled), 1))])
+
     def act(self, observation: Observation, info: Info) -> int:
         """Take the candidate of highest value, the one discovered first if equal."""
-        known: Known = info["known"]
         if not len(self._covariance):
-            self._begin(known)
-        scaled = known.features(scaled=True).astype(np.float64)
-        features = np.hstack([scaled, np.ones((len(scaled), 1))])
+            self._begin(info["known"])
+        features = self.features(info)
         if self._visited is not None:
             self._update(info, features)
         best = int(np.argmax(self._values(features)))
@@ -78,6 +81,11 @@ class LinearModel(Agent):
     def _values(self, features: np.ndarray) -> np.ndarray:
         """Return what candidates are worth."""
         raise NotImplementedError
+
+    def _doubt(self, features: np.ndarray) -> np.ndarray:
+        """Return how unsure the values are, in units of the noise."""
+        spread = np.einsum("ij,ij->i", features @ self._covariance, features)
+        return np.sqrt(np.maximum(spread, 0))
 
     def learn(self, transition: Transition) -> None:
         """Note what the visit brought; weights change when its links are known."""

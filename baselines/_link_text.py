@@ -64,6 +64,16 @@ def best(rows, start, token, of, is_open, weights, bias, per_word, power, extra)
     return chosen, its_row
 
 
+@compiled
+def best_of_each(rows, start, token, of, is_open, weights, bias, per_word, power, out):
+    """Write the value of each open URL's best link, by discovery number."""
+    for row in range(rows):
+        number = of[row]
+        if is_open[number]:
+            value = score(start, token, row, weights, bias, per_word, power)
+            out[number] = max(out[number], value)
+
+
 @dataclass
 class LinkText(Agent):
     """Visits the URL whose link has the best words; subclasses learn what is best."""
@@ -124,13 +134,27 @@ class LinkText(Agent):
 
     def act(self, observation: Observation, info: Info) -> int:
         """Take the URL with the best link."""
-        known: Known = info["known"]
-        if not self._has_begun:
-            self._has_begun = True
-            self._begin(info)
-            for number, url in enumerate(known.new.tolist()):
-                self._add(url, number, np.zeros(0, np.int32))
-        number, self._row = best(
+        self.prepare(info)
+        number, self._row = best(*self._links(), self._extra())
+        return int(info["known"].urls_of(np.array([number]))[0])
+
+    def prepare(self, info: Info) -> None:
+        """Take in what is known before the first fetch, unless that was done."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        self._begin(info)
+        for number, url in enumerate(info["known"].new.tolist()):
+            self._add(url, number, np.zeros(0, np.int32))
+
+    def values(self, numbers: np.ndarray) -> np.ndarray:
+        """Return what the best links to URLs are worth, by discovery numbers."""
+        found = np.full(len(self._is_open), -np.inf)
+        best_of_each(*self._links(), found)
+        return found[numbers]
+
+    def _links(self) -> tuple[Any, ...]:
+        return (
             self._rows,
             self._start,
             self._token,
@@ -140,9 +164,7 @@ class LinkText(Agent):
             self.bias,
             self.per_word,
             self.power,
-            self._extra(),
         )
-        return int(known.urls_of(np.array([number]))[0])
 
     def learn(self, transition: Transition) -> None:
         """Take the visited page as an example, and its links as candidates."""

@@ -46,14 +46,7 @@ class OracleQ:
         world = self.world
         if world.rules.kind == "news":
             return self._novel(urls)
-        steps = int(world.foragers[self.forager].ints[L.STEP])
-        crawl = id(world.topic), int(world.ints[L.SITE])
-        if crawl != self._crawl or steps < self._steps:
-            self._begin()
-        self._crawl, self._steps = crawl, steps
-        taken = self._taken()
-        if taken.sum() != self._taken_before:
-            self._measure(taken)
+        self._refresh()
         found = np.zeros(len(urls))
         greedy_values(
             self._link_start,
@@ -68,6 +61,11 @@ class OracleQ:
         )
         self._looks += len(urls)
         return found
+
+    def pays(self, urls: np.ndarray) -> np.ndarray:
+        """Return 1 for each URL that counts if it is visited now (not in News)."""
+        self._refresh()
+        return self._worth[urls]
 
     def _novel(self, urls: np.ndarray) -> np.ndarray:
         world = self.world
@@ -86,6 +84,18 @@ class OracleQ:
         return found
 
     # --- Topic and Spider
+
+    def _refresh(self) -> None:
+        """Bring up to date what is left to be found."""
+        world = self.world
+        steps = int(world.foragers[self.forager].ints[L.STEP])
+        crawl = id(world.topic), int(world.ints[L.SITE])
+        if crawl != self._crawl or steps < self._steps:
+            self._begin()
+        self._crawl, self._steps = crawl, steps
+        taken = self._taken()
+        if taken.sum() != self._taken_before:
+            self._measure(taken)
 
     def _begin(self) -> None:
         """Find out what pays in this crawl, and the graph as it finds it."""

@@ -59,8 +59,8 @@ class Weights:
             card = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                f"{error.filename} does not exist; python -m baselines.train makes "
-                "weights, and --help tells how"
+                f"{error.filename or file} does not exist; python -m baselines.train "
+                "makes weights, and --help tells how"
             ) from None
         except Exception as error:
             raise ValueError(f"{file} holds no weights: {error}") from error

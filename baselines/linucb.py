@@ -31,8 +31,7 @@ class LinUCB(LinearModel):
     alpha: float = 0.5
 
     def _values(self, features: np.ndarray) -> np.ndarray:
-        spread = np.einsum("ij,ij->i", features @ self._covariance, features)
-        return features @ self.weights + self.alpha * np.sqrt(np.maximum(spread, 0))
+        return features @ self.weights + self.alpha * self._doubt(features)
 
 
 def make(env: Any, seed: int, **settings: Any) -> Agent:

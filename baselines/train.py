@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -24,7 +24,10 @@ from baselines import LOOPS, Setting
 from baselines import split as split_name
 from baselines._weights import FOLDER, Weights, columns_of, family
 
-METHODS = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning")
+if TYPE_CHECKING:
+    from baselines._training_tasks import Source
+
+METHODS = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", "prior_bandit")
 _HOW = ("--fresh", "--ship", "--tensorboard", "--no-tensorboard")  # not what
 SHIPPED = "MIT, as the rest of gym_webforage"
 
@@ -197,7 +200,7 @@ def prepare(chosen: argparse.Namespace, given: list[str], console: Console) -> A
     )
     columns = columns_of(worlds_of(batch.parts[0])[0][0])
     settings = split_name("set:" + ",".join(chosen.set))[1] if chosen.set else {}
-    trainer = make_trainer(chosen, batch, columns, settings)
+    trainer = make_trainer(chosen, batch, columns, settings, found)
     out = chosen.out or Path("runs/train") / f"{chosen.method}-{group}-{chosen.seed}"
     skipped = ("out", "logdir", "checkpoint_every", "fresh", "ship", "tensorboard")
     identity = {
@@ -257,10 +260,15 @@ def make_trainer(
     batch: Any,
     columns: list[str],
     settings: dict[str, Setting],
+    found: Sequence[Source],
 ) -> Any:
     """Make the trainer of a method."""
     common: dict[str, Any] = {"seed": chosen.seed, **settings}
     start = Weights.load(Path(chosen.start)).arrays if chosen.start else None
+    if chosen.method == "prior_bandit":
+        from baselines._prior import PriorTrainer
+
+        return PriorTrainer(batch, columns, found, **common)
     if chosen.method == "boosted_trees":
         from baselines._imitation import TreesTrainer
 

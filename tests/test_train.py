@@ -49,6 +49,7 @@ METHODS: dict[str, list[str]] = {
     "masked_dqn": "--steps 288 --set rollout=4 updates=2 batch_size=8".split(),
     "cloning": "--steps 288 --set rollout=8 batch_size=16".split(),
     "boosted_trees": "--steps 288 --set rollout=24 trees=5".split(),
+    "prior_bandit": "--steps 288 --set crawls=1".split(),
 }
 
 

@@ -35,9 +35,17 @@ ONLINE = (
     "best_first",
     "breadth_first",
 )
-DEEP = ("masked_ppo", "masked_ppo:residual=false", "boosted_trees", "cloning")
+DEEP = ("masked_ppo", "masked_ppo:residual=true", "boosted_trees", "cloning")
+PRIOR = "prior_bandit"
 BAYES = ("naive_bayes_q", "td_naive_bayes")
-TRAINED = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", *BAYES)
+TRAINED = (
+    "masked_ppo",
+    "masked_dqn",
+    "boosted_trees",
+    "cloning",
+    PRIOR,
+    *BAYES,
+)
 # Told the oracle's value of every candidate at each step: fewer steps teach as much.
 TAUGHT, TAUGHT_SHARE = ("boosted_trees", "cloning"), 8
 QUICK = (Z_SUM, "linucb", "best_first", "masked_ppo", "naive_bayes_q", "weblog_td")
@@ -61,7 +69,7 @@ NO_CHANCE = (
 def defaults() -> list[str]:
     """Return all methods that take part unless others are asked for."""
     papers = [name for names in PAPERS.values() for name in names]
-    return known([*ONLINE, *papers, *BAYES, *DEEP])
+    return known([*ONLINE, *papers, *BAYES, PRIOR, *DEEP])
 
 
 def known(names: Sequence[str]) -> list[str]:

@@ -24,7 +24,8 @@ from gym_webforage.trace import Trace
 from gym_webforage.world.rules import Rules
 
 EVERY = 5  # each fifth training crawl is for validation; in News the last fifth
-VALIDATIONS = 3  # times that a training is validated, on so many crawls
+VALIDATIONS = 3  # times that a training is validated
+VALIDATION_CRAWLS = 8
 CRAWLS_AT_ONCE = 16
 
 
@@ -104,7 +105,7 @@ def train(
     command.one_thread()
     found = sources(fold.train)
     kind = found[0].kind
-    residual = method == "masked_ppo" and settings.get("residual", True)
+    residual = method == "masked_ppo" and settings.get("residual", False)
     chosen = command.parser().parse_args(
         [method, "--task", kind, "--steps", str(steps), "--seed", str(seed)]
         + ["--num-envs", str(CRAWLS_AT_ONCE)]
@@ -120,9 +121,9 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "log.txt").open("a", encoding="utf-8") as log:
         Loop(
-            command.make_trainer(chosen, batch, columns, {}),
+            command.make_trainer(chosen, batch, columns, {}, found),
             batch,
-            Validation(validation_tasks(found, VALIDATIONS)),
+            Validation(validation_tasks(found, VALIDATION_CRAWLS)),
             {
                 "method": method,
                 "family": family(kind),
