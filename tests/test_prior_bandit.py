@@ -56,7 +56,7 @@ def test_crawls_begin_with_the_prior_and_leave_it_alone(trainer):
     np.testing.assert_array_equal(learned.arrays["mean"], before)
     again = run_episode(env, agent, seed=3)
     # Nothing is carried from crawl to crawl.
-    np.testing.assert_array_equal(again.events, first.events)
+    np.testing.assert_equal(again.events, first.events)
 
 
 def test_a_column_that_pays_gets_weight(trainer):
