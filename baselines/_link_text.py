@@ -21,7 +21,7 @@ from gym_webforage.envs import Known
 Part = Literal["anchor", "near", "url", "title"]
 PARTS: tuple[Part, ...] = ("anchor", "near", "url", "title")
 
-compiled = numba.njit(nogil=True)
+compiled: Any = numba.njit(nogil=True)
 
 
 @compiled
