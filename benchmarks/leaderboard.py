@@ -27,7 +27,7 @@ from benchmarks.tasks import QUICK, TASKS, Task, chosen, tasks_on
 from benchmarks.work import Runner, make_missing, one_thread, run, write_whole
 from gym_webforage import TraceError, TraceNotFoundError, load_trace
 
-SEEDS, FULL_SEEDS = 3, 10
+SEEDS, FULL_SEEDS = 5, 10
 REPLAYED = 300  # steps of an episode on the page
 
 

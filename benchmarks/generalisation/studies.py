@@ -114,7 +114,7 @@ class Study:
 class Size:
     """How much is done."""
 
-    tasks: int = 15  # to test on, a study (each direction and group has its share)
+    tasks: int = 30  # to test on, a study (each direction and group has its share)
     fetches: int = 500  # of a crawl in Topic and Spider on the synthetic traces
     few_fetches: int = 250  # on recordings, which are smaller
     time: str = "12h"  # of a crawl in News
