@@ -40,6 +40,7 @@ test-all: lint ## the same with the slow tests
 lint: $(READY) ## check style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/pyright
 
 bench: $(READY) ## measure throughput against peers, and what the leaderboard costs

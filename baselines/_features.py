@@ -8,8 +8,9 @@ what the agents do with both is where they differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -81,6 +82,13 @@ class LinearModel(Agent):
     def _values(self, features: np.ndarray) -> np.ndarray:
         """Return what candidates are worth."""
         raise NotImplementedError
+
+    def divide(self, rng: np.random.Generator) -> Self:
+        """Return a child that has learned the same, and goes on by itself."""
+        child = deepcopy(self)
+        child.random = np.random.default_rng(int(rng.integers(2**63)))
+        child._visited = None  # that visit was its parent's
+        return child
 
     def _doubt(self, features: np.ndarray) -> np.ndarray:
         """Return how unsure the values are, in units of the noise."""

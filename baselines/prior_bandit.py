@@ -98,6 +98,9 @@ class PriorBandit(LinearModel):
         doubt = self.alpha * np.sqrt(self._noise) * self._doubt(features)
         return features @ self.weights + doubt
 
+    # Link text is kept by discovery numbers, which are other ones for a child.
+    divide = Agent.divide  # type: ignore[assignment]
+
     def learn(self, transition: Transition) -> None:
         """Learn from the visit, and from the words of the links that led to it."""
         super().learn(transition)

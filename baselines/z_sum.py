@@ -51,6 +51,10 @@ class ZSum(Agent):
         total = known.features(scaled=True)[:, chosen].sum(axis=1)
         return int(info["action_set"][np.argmax(total)])
 
+    def divide(self, rng: np.random.Generator) -> ZSum:
+        """Return a child; there is nothing to hand on."""
+        return ZSum()
+
 
 def make(env: Any, seed: int) -> Agent:
     """Make the agent."""

@@ -70,8 +70,9 @@ def block(board: Board) -> str:
     parts = [
         f"{made['rows']:,} runs, {made['seeds']} seeds a task. Scores from the random "
         "walk (0) to the oracle (1), interquartile mean over a group's tasks and "
-        "seeds; in brackets the places that the 95 % intervals allow. * looks into "
-        "the trace.",
+        "seeds; in brackets the places that the 95 % intervals allow, if it runs on "
+        "every task of the group. Empty: not made for it. Sorted by the best column. "
+        "* looks into the trace.",
         markdown(summary_table(board)),
         "[All tables](benchmarks/LEADERBOARD.md), one for each group and task. Their "
         "columns:",

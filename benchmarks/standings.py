@@ -161,7 +161,11 @@ def scale_note(task: TaskBoard) -> str:
 def report(board: Board) -> str:
     """Write the whole leaderboard in Markdown."""
     made = board["made"]
-    libraries = ", ".join(f"{k} {v}" for k, v in made["versions"].items())
+    libraries = ", ".join(
+        f"{name} {version}"
+        for name, version in made["versions"].items()
+        if name != "gym_webforage"  # said before
+    )
     parts = [
         "# Leaderboard",
         f"gym_webforage {made['version']}, {made['commit']}; {made['rows']:,} runs, "
@@ -199,7 +203,8 @@ def summary_table(board: Board) -> Cells:
             else:
                 rank = _rank(standing)
                 place = f" ({rank})" if rank != NONE else ""
-                line.append(f"{standing['score']:.2f}{place}")
+                score = round(standing["score"], 2) + 0.0  # no minus before nothing
+                line.append(f"{score:.2f}{place}")
         body.append(line)
 
     def best(line: list[str]) -> float:

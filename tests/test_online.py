@@ -14,6 +14,8 @@ import baselines
 from baselines import _link_text
 from baselines._places import Places
 from baselines.agent import run_episode
+from baselines.fleet import run_fleet
+from gym_webforage import fleet_v0
 from gym_webforage.envs import SpiderEnv
 from tests.toys import Page, web
 
@@ -215,3 +217,17 @@ def test_without_rates_nothing_is_corrected() -> None:
 
     same = visits("td_naive_bayes:page_rate=0,directory_rate=0")
     assert same == visits("naive_bayes_q")
+
+
+@pytest.mark.parametrize("name", ["linucb", "linear_thompson"])
+def test_linear_models_divide(name):
+    env = fleet_v0.env(
+        "synthetic-small-v0", founders=2, population="score", budget="6h", slots=None
+    )
+
+    def run():
+        return run_fleet(env, baselines.load(name).make, seed=4)
+
+    first, again = run(), run()
+    assert len(first.births) > 0
+    np.testing.assert_equal(first.events, again.events)
