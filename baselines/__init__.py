@@ -14,13 +14,20 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+Setting = bool | int | float | str
+
 FOLDER = Path(__file__).parent
 LOOPS = ("agent", "fleet", "train")  # what lets agents run or learn; no baselines
+GIVEN = ("is_news", "max_age", "training_fetches")  # fields that `make` itself fills in
+
+
+class NoAgentError(LookupError):
+    """A name, or its settings, that no agent has."""
 
 
 def names() -> list[str]:
@@ -52,13 +59,10 @@ def find(name: str) -> Path:
             spec = None
         if spec is not None and spec.origin and Path(spec.origin).is_file():
             return Path(spec.origin)
-    raise LookupError(
+    raise NoAgentError(
         f"there is no agent {name!r}; the baselines are {', '.join(names())}, and a "
         "module's name or a .py file works as well"
     )
-
-
-Setting = bool | int | float | str
 
 
 def split(name: str) -> tuple[str, dict[str, Setting]]:
@@ -72,7 +76,7 @@ def split(name: str) -> tuple[str, dict[str, Setting]]:
     for part in text.split(",") if colon else []:
         key, equals, value = part.partition("=")
         if not equals or not key.strip().isidentifier():
-            raise LookupError(
+            raise NoAgentError(
                 f"agent {name!r}: {part!r} is no setting, expected key=value"
             )
         settings[key.strip()] = _value(value.strip())
@@ -98,6 +102,11 @@ class Method:
     settings: dict[str, Setting]
 
     @property
+    def KINDS(self) -> tuple[str, ...]:
+        """The kinds of environments that the module is made for."""
+        return _kinds(self.module)
+
+    @property
     def slots(self) -> int | None:
         """The view that the module wants."""
         return getattr(self.module, "slots", None)
@@ -116,18 +125,42 @@ def load(name: str) -> Any:
     module = _module(method)
     if not settings:
         return module
-    known = inspect.signature(module.make).parameters
-    takes_all = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    known = settings_of(module)
     for key in settings:
-        if key not in list(known)[2:] and not takes_all:
-            listed = ", ".join(list(known)[2:]) or "none"
-            raise LookupError(f"agent {name!r}: no setting {key!r}; it has: {listed}")
+        if known is not None and key not in known:
+            listed = ", ".join(known) or "none"
+            raise NoAgentError(f"agent {name!r}: no setting {key!r}; it has: {listed}")
     return Method(module, settings)
+
+
+def settings_of(module: ModuleType) -> list[str] | None:
+    """Return the settings of a method, None if nothing tells which there are.
+
+    They are the arguments of its ``make``. Where that takes ``**settings``, they are
+    also the fields of the class that it says it returns, those with a default.
+    """
+    signature = inspect.signature(module.make)
+    arguments = list(signature.parameters.values())[2:]
+    known = [a.name for a in arguments if a.kind is not a.VAR_KEYWORD]
+    if len(known) == len(arguments):
+        return known
+    made = signature.return_annotation
+    made = getattr(module, made, None) if isinstance(made, str) else made
+    if not is_dataclass(made):
+        return None
+    for field in fields(made):
+        has_default = not field.default is field.default_factory is MISSING
+        if field.init and has_default and field.name not in (*GIVEN, *known):
+            known.append(field.name)
+    return known
 
 
 def kinds(name: str) -> tuple[str, ...]:
     """Return the kinds of environments that a method is made for."""
-    module = _module(split(name)[0])
+    return _kinds(_module(split(name)[0]))
+
+
+def _kinds(module: ModuleType) -> tuple[str, ...]:
     return tuple(getattr(module, "KINDS", ("news", "topic", "spider")))
 
 
@@ -150,5 +183,5 @@ def _module(name: str) -> ModuleType:
         inside = name in names()
         module = importlib.import_module(f"baselines.{name}" if inside else name)
     if not callable(getattr(module, "make", None)):
-        raise TypeError(f"{file} offers no make(env, seed)")
+        raise NoAgentError(f"{file} offers no make(env, seed)")
     return module

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -115,7 +115,10 @@ class LinearModel(Agent):
         self.weights = self._first + self._covariance @ self._moment
 
 
-def make_with(agent: type[LinearModel], seed: int, settings: dict[str, Any]) -> Agent:
+Model = TypeVar("Model", bound=LinearModel)
+
+
+def make_with(agent: type[Model], seed: int, settings: dict[str, Any]) -> Model:
     """Make an agent with its settings."""
     made = agent(**settings)
     made.reset(seed)

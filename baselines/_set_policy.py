@@ -279,9 +279,3 @@ class SetQPolicy(DQNPolicy):
     def make_q_net(self) -> Any:
         """Make one of the two."""
         return SetQNetwork(network_of(self.observation_space, **self._settings))
-
-
-def count_parameters(columns: int, contexts: int, **settings: Any) -> int:
-    """Return how many weights a network has."""
-    network = SetNetwork(columns, contexts, np.zeros(columns), **settings)
-    return sum(math.prod(p.shape) for p in network.parameters() if p.requires_grad)

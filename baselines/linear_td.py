@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines._forager import FixedStarts, LearnsWeights, describe
-from baselines.agent import Agent
 
 
 @dataclass
@@ -38,7 +37,7 @@ class LinearTD(FixedStarts, LearnsWeights):
     """A fixed start list and weights that learn; a child copies both."""
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> LinearTD:
     """Make the agent; settings are its fields."""
     agent = LinearTD(**describe(env), **settings)
     agent.reset(seed)

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from baselines._features import LinearModel, make_with
-from baselines.agent import Agent
 
 
 @dataclass
@@ -36,6 +35,6 @@ class LinearThompson(LinearModel):
         return features @ (self.weights + self.v * (root @ noise))
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> LinearThompson:
     """Make the agent; settings are its fields."""
     return make_with(LinearThompson, seed, settings)

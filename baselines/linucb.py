@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from baselines._features import LinearModel, make_with
-from baselines.agent import Agent
 
 
 @dataclass
@@ -34,6 +33,6 @@ class LinUCB(LinearModel):
         return features @ self.weights + self.alpha * self._doubt(features)
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> LinUCB:
     """Make the agent; settings are its fields."""
     return make_with(LinUCB, seed, settings)

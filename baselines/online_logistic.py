@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from baselines._link_text import LinkText, describe
-from baselines.agent import Agent
 
 KINDS = ("topic", "spider")
 
@@ -56,6 +55,6 @@ class OnlineLogistic(LinkText):
         self.weights[tokens] += self.rate * gradient / np.sqrt(self._squares[tokens])
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> OnlineLogistic:
     """Make the agent; settings are its fields."""
     return OnlineLogistic(**describe(env), **settings)

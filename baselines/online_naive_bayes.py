@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from baselines._link_text import LinkText, describe
-from baselines.agent import Agent, Info
+from baselines.agent import Info
 
 KINDS = ("topic", "spider")
 
@@ -63,6 +63,6 @@ class OnlineNaiveBayes(LinkText):
         self.per_word -= math.log(self._totals[1] + size)
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> OnlineNaiveBayes:
     """Make the agent; settings are its fields."""
     return OnlineNaiveBayes(**describe(env), **settings)

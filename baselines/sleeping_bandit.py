@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from baselines._link_text import describe
-from baselines.agent import Agent, Info, Observation, Transition
+from baselines.agent import Info, Observation, Transition
 from baselines.online_logistic import OnlineLogistic
 from gym_webforage.envs import Known
 
@@ -114,7 +114,7 @@ class SleepingBandit(OnlineLogistic):
         super().learn(transition)
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> SleepingBandit:
     """Make the agent; settings are its fields."""
     agent = SleepingBandit(**describe(env), **settings)
     agent.reset(seed)

@@ -24,7 +24,7 @@ import numpy as np
 
 from baselines._link_text import describe
 from baselines._places import Places
-from baselines.agent import Agent, Transition
+from baselines.agent import Transition
 from baselines.online_logistic import OnlineLogistic
 from gym_webforage.envs import Known
 
@@ -67,6 +67,6 @@ class Corrected(OnlineLogistic):
             self.places.correct(row, paid + self.gamma * ahead - expected)
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> Corrected:
     """Make the agent; settings are its fields."""
     return Corrected(**describe(env), **settings)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from baselines._places import Places
-from baselines.agent import Agent, Info, Observation, State, Transition
+from baselines.agent import Info, Observation, State, Transition
 from baselines.naive_bayes_q import ELSEWHERE, NaiveBayesQ, Teacher
 from baselines.naive_bayes_q import make as make_plain
 from gym_webforage.envs import Known
@@ -126,7 +126,7 @@ def make(
     model: str = "",
     elsewhere: str = ELSEWHERE,
     **settings: float,
-) -> Agent:
+) -> CorrectedNaiveBayes:
     """Make the agent: arguments of `naive_bayes_q`, others are its own fields."""
     plain = make_plain(env, seed, bins, text, endings, model, elsewhere)
     teacher: Teacher = plain.teacher

@@ -9,6 +9,7 @@ from the end of a round, to the same weights as one that was not.
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import shlex
 import shutil
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from baselines import LOOPS, Setting
+from baselines import LOOPS, NoAgentError, Setting
 from baselines import split as split_name
 from baselines._weights import FOLDER, Weights, columns_of, family
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from baselines._training_tasks import Source
 
 METHODS = ("masked_ppo", "masked_dqn", "boosted_trees", "cloning", "prior_bandit")
+_OPTIONS = ("seed", "total", "residual", "attention", "start")  # not through --set
 _HOW = ("--fresh", "--ship", "--tensorboard", "--no-tensorboard")  # not what
 SHIPPED = "MIT, as the rest of gym_webforage"
 
@@ -160,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted:
         console.print("stopped; the same command continues")
         return 130
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, NoAgentError) as error:
         made.error(str(error))
     _ship(chosen, loop.out, weights)
     console.print(f"weights: {loop.out / 'weights'}.safetensors, .json", soft_wrap=True)
@@ -183,6 +185,7 @@ def prepare(chosen: argparse.Namespace, given: list[str], console: Console) -> A
     from baselines._training_tasks import sources, validation_tasks
     from baselines._validation import Validation
 
+    settings = read_settings(chosen.method, chosen.set)
     families = {family(task) for task in chosen.task}
     if len(families) > 1:
         raise ValueError("--task: news has weights of its own, train it alone")
@@ -199,7 +202,6 @@ def prepare(chosen: argparse.Namespace, given: list[str], console: Console) -> A
         price=chosen.price if group == "news" else 0.0,
     )
     columns = columns_of(worlds_of(batch.parts[0])[0][0])
-    settings = split_name("set:" + ",".join(chosen.set))[1] if chosen.set else {}
     trainer = make_trainer(chosen, batch, columns, settings, found)
     out = chosen.out or Path("runs/train") / f"{chosen.method}-{group}-{chosen.seed}"
     skipped = ("out", "logdir", "checkpoint_every", "fresh", "ship", "tensorboard")
@@ -255,6 +257,39 @@ def prepare(chosen: argparse.Namespace, given: list[str], console: Console) -> A
     )
 
 
+def trainer_of(method: str) -> type[Any]:
+    """Return the class that trains a method."""
+    if method == "prior_bandit":
+        from baselines._prior import PriorTrainer
+
+        return PriorTrainer
+    if method in ("boosted_trees", "cloning"):
+        from baselines._imitation import CloneTrainer, TreesTrainer
+
+        return CloneTrainer if method == "cloning" else TreesTrainer
+    if method == "masked_dqn":
+        from baselines._dqn import DQNTrainer
+
+        return DQNTrainer
+    from baselines._ppo import PPOTrainer
+
+    return PPOTrainer
+
+
+def read_settings(method: str, given: Sequence[str]) -> dict[str, Setting]:
+    """Read what ``--set`` gives; refuse what the method's trainer does not have."""
+    settings = split_name("set:" + ",".join(given))[1] if given else {}
+    arguments = inspect.signature(trainer_of(method)).parameters.values()
+    own = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY]
+    known = [name for name in own if name not in _OPTIONS]
+    for key in settings:
+        if key not in known:
+            raise ValueError(
+                f"--set: {method} has no setting {key!r}; it has: {', '.join(known)}"
+            )
+    return settings
+
+
 def make_trainer(
     chosen: argparse.Namespace,
     batch: Any,
@@ -265,20 +300,15 @@ def make_trainer(
     """Make the trainer of a method."""
     common: dict[str, Any] = {"seed": chosen.seed, **settings}
     start = Weights.load(Path(chosen.start)).arrays if chosen.start else None
+    trainer = trainer_of(chosen.method)
     if chosen.method == "prior_bandit":
-        from baselines._prior import PriorTrainer
-
-        return PriorTrainer(batch, columns, found, **common)
+        return trainer(batch, columns, found, **common)
     if chosen.method == "boosted_trees":
-        from baselines._imitation import TreesTrainer
-
         # A few rounds: each fits all trees anew on all that was seen so far.
         common.setdefault("rollout", max(1, chosen.steps // (5 * batch.num_envs)))
-        return TreesTrainer(batch, columns, **common)
+        return trainer(batch, columns, **common)
     if chosen.method == "cloning":
-        from baselines._imitation import CloneTrainer
-
-        return CloneTrainer(
+        return trainer(
             batch,
             columns,
             residual=chosen.residual,
@@ -288,16 +318,12 @@ def make_trainer(
         )
     common |= {"total": chosen.steps, "attention": chosen.attention, "start": start}
     if chosen.method == "masked_dqn":
-        from baselines._dqn import DQNTrainer
-
         if chosen.residual:
             raise ValueError(
                 "--residual: Q-values are no scores, DQN learns all of them"
             )
-        return DQNTrainer(batch, columns, **common)
-    from baselines._ppo import PPOTrainer
-
-    return PPOTrainer(batch, columns, residual=chosen.residual, **common)
+        return trainer(batch, columns, **common)
+    return trainer(batch, columns, residual=chosen.residual, **common)
 
 
 def _without_paths(given: list[str]) -> list[str]:

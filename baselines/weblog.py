@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines._forager import WeblogStarts, describe
-from baselines.agent import Agent
 
 
 @dataclass
@@ -32,7 +31,7 @@ class Weblog(WeblogStarts):
     """A weblog and fixed random weights; a child gets new ones."""
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> Weblog:
     """Make the agent; settings are its fields."""
     agent = Weblog(**describe(env), **settings)
     agent.reset(seed)

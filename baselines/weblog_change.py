@@ -22,7 +22,6 @@ import numpy as np
 
 from baselines._forager import halve, update_weblog
 from baselines.agent import (
-    Agent,
     Info,
     Observation,
     State,
@@ -96,7 +95,9 @@ class WeblogChange(ChangeRate):
         self.random = load_random(state["random"])
 
 
-def make(env: Any, seed: int, policy: Policy = "novelty", **settings: Any) -> Agent:
+def make(
+    env: Any, seed: int, policy: Policy = "novelty", **settings: Any
+) -> WeblogChange:
     """Make the agent; settings are its fields."""
     agent = WeblogChange(**describe(env), policy=policy, **settings)
     agent.reset(seed)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines._forager import LearnsWeights, WeblogStarts, describe
-from baselines.agent import Agent
 
 
 @dataclass
@@ -27,7 +26,7 @@ class WeblogTD(WeblogStarts, LearnsWeights):
     """A weblog and weights that learn."""
 
 
-def make(env: Any, seed: int, **settings: Any) -> Agent:
+def make(env: Any, seed: int, **settings: Any) -> WeblogTD:
     """Make the agent; settings are its fields."""
     agent = WeblogTD(**describe(env), **settings)
     agent.reset(seed)

@@ -41,12 +41,13 @@ def parser() -> argparse.ArgumentParser:
         "`python -m benchmarks.leaderboard verify` makes some runs anew and compares.",
         epilog="Exit code: 0, or 1 if a run failed, 130 after Ctrl-C.",
     )
-    made.add_argument(
+    extent = made.add_mutually_exclusive_group()
+    extent.add_argument(
         "--full",
         action="store_true",
         help=f"all tasks, {FULL_SEEDS} seeds: the one that is published",
     )
-    made.add_argument(
+    extent.add_argument(
         "--quick",
         action="store_true",
         help="small traces and budgets, to see whether an agent runs",
@@ -91,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
         type=positive,
         default=min(2, os.cpu_count() or 1),
         metavar="N",
-        help="processes (2)",
+        help="processes (2, or 1 if there is one CPU only)",
     )
     made.add_argument(
         "--ray",
@@ -140,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tasks = pick_tasks(given)
         agents = pick_agents(given)
-    except (LookupError, TypeError, TraceError, TraceNotFoundError) as error:
+    except (LookupError, TraceError, TraceNotFoundError) as error:
         described.error(str(error))
     runner: Runner | None = None
     if given.ray:
@@ -191,7 +192,12 @@ def pick_tasks(given: argparse.Namespace) -> list[Task]:
                 "versions, no labels, no targets"
             )
     if given.tasks:
-        return chosen([*tasks, *own], given.tasks)
+        try:
+            return chosen([*tasks, *own], given.tasks)
+        except LookupError as error:
+            raise LookupError(
+                f"among the quick tasks {error}" if given.quick else str(error)
+            ) from None
     if not given.full and not given.quick:
         tasks = [task for task in tasks if task.core]
     return [*tasks, *own]
@@ -207,7 +213,12 @@ def pick_agents(given: argparse.Namespace) -> list[str]:
             named.append(name)
     agents = list(dict.fromkeys([*named, RANDOM, ORACLE, *given.agent]))
     for agent in agents:
-        (baselines.load if ":" in agent else baselines.find)(agent)
+        try:
+            baselines.load(agent)
+        except baselines.NoAgentError:
+            raise
+        except Exception:
+            pass  # it fails as a run, which keeps the traceback
     names = [agent_name(agent) for agent in agents]
     if len(set(names)) < len(names):
         raise LookupError(f"two agents have the same name: {', '.join(names)}")

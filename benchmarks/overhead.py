@@ -162,7 +162,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     one_thread()
     console = Console(highlight=False)
-    tasks = [next(iter(chosen(TASKS, [name]))) for name in given.tasks]
+    try:
+        tasks = [chosen(TASKS, [name])[0] for name in given.tasks]
+    except LookupError as error:
+        parser.error(str(error))
     console.print("Preparing: traces and compiled kernels ...")
     warm_up(tasks)
     console.print(f"load average of this machine: {os.getloadavg()[0]:.2f}")

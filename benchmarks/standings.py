@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.board import Board, Group, GroupStanding, TaskBoard, TaskStanding
-from benchmarks.runs import commit
 
-__all__ = ["commit", "group_table", "markdown", "report", "show", "task_table"]
+__all__ = ["group_table", "markdown", "report", "show", "task_table"]
 
 NONE = "-"
 Cells = list[list[str]]

@@ -19,6 +19,8 @@ from gymnasium import spaces
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.leaderboard import positive
+
 TRACE = "synthetic-v0"
 LONG = 100_000  # steps
 
@@ -28,11 +30,19 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.training", description=__doc__
     )
-    made.add_argument("--rounds", type=int, default=6, help="measured, of each (6)")
-    made.add_argument("--slots", type=int, default=128, help="candidates shown (128)")
-    made.add_argument("--columns", type=int, default=64, help="of wide (64)")
-    made.add_argument("--epochs", type=int, default=4, help="over each rollout (4)")
-    made.add_argument("--num-envs", type=int, default=32, help="crawls at once (32)")
+    made.add_argument(
+        "--rounds", type=positive, default=6, help="measured, of each (6)"
+    )
+    made.add_argument(
+        "--slots", type=positive, default=128, help="candidates shown (128)"
+    )
+    made.add_argument("--columns", type=positive, default=64, help="of wide (64)")
+    made.add_argument(
+        "--epochs", type=positive, default=4, help="over each rollout (4)"
+    )
+    made.add_argument(
+        "--num-envs", type=positive, default=32, help="crawls at once (32)"
+    )
     made.add_argument("--attention", action="store_true", help="pool by attention, too")
     return made
 

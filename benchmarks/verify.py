@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 
 import baselines
+from benchmarks.leaderboard import positive
 from benchmarks.live import watching
 from benchmarks.publish import unpack
 from benchmarks.runs import Job, agent_name, checksum, versions
@@ -33,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0, or 1 if a figure differs.",
     )
     made.add_argument(
-        "--sample", type=int, default=20, metavar="N", help="so many rows (20)"
+        "--sample", type=positive, default=20, metavar="N", help="so many rows (20)"
     )
     made.add_argument(
         "--seed", type=int, default=0, metavar="N", help="which rows: another draw (0)"
@@ -62,10 +63,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--workers",
-        type=int,
+        type=positive,
         default=min(2, os.cpu_count() or 1),
         metavar="N",
-        help="processes (2)",
+        help="processes (2, or 1 if there is one CPU only)",
     )
     return made
 

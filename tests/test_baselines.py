@@ -169,7 +169,7 @@ def test_a_name_that_is_none() -> None:
         baselines.load("depth_first")
     with pytest.raises(LookupError, match="no agent"):
         baselines.load("no/such_file.py")
-    with pytest.raises(TypeError, match="offers no make"):
+    with pytest.raises(LookupError, match="offers no make"):
         baselines.load("json")
 
 
@@ -473,6 +473,26 @@ def test_a_name_may_carry_settings():
         baselines.load("breadth_first:speed=2")
     with pytest.raises(LookupError, match="'fast' is no setting, expected key=value"):
         baselines.load("linear_td:fast")
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("linucb:alhpa=1", "ridge, gamma, prior, alpha"),
+        ("linear_td:is_news=true", "ties, weight_scale, gamma, alpha, start_size"),
+        ("weblog_change:weblog=1", "policy, weblog_size, start_size, beta"),
+        ("td_naive_bayes:teacher=1", "elsewhere, gamma, page_rate, directory_rate"),
+    ],
+)
+def test_a_setting_that_is_none_brings_the_list(name: str, known: str) -> None:
+    with pytest.raises(LookupError, match=f"no setting .* it has: .*{known}"):
+        baselines.load(name)
+
+
+def test_all_settings_are_known_before_a_run() -> None:
+    for name in baselines.names():
+        settings = baselines.settings_of(baselines.load(name))
+        assert settings is not None, name
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,27 @@ def test_play_with_an_agent_from_a_module(agent):
     assert mine["metrics"] == first["metrics"]
 
 
+def test_play_takes_a_file_and_settings(agent):
+    words = ("Topic", "--trace", SMALL, "--budget", 50, "--agent")
+    name = agent("return int(info['action_set'][0])")
+    assert played(*words, f"{name}.py")["metrics"] == played(*words, name)["metrics"]
+    plain, other = (played(*words, f"linucb:alpha={alpha}") for alpha in (0.5, 9))
+    assert plain["metrics"] == played(*words, "linucb")["metrics"] != other["metrics"]
+    assert "--agent linucb:alpha=9" in other["command"]
+
+
+@pytest.mark.parametrize("name", ["mine.py", "linucb:alpha=1", "linucb"])
+def test_play_says_what_works_without_the_baselines(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "baselines", None)
+    refused("play", "News", "--agent", name, says="else give a module that offers")
+
+
+def test_an_agent_that_names_no_view_takes_any(agent):
+    name = agent("return int(observation['action_mask'].argmax())")
+    words = ("News", "--trace", SMALL, "--budget", 50, "--slots", 8, "--agent")
+    assert played(*words, name)["metrics"]["illegal"] == 0
+
+
 def test_an_agent_says_which_view_it_wants(agent):
     name = agent("return int(observation['action_mask'].argmax())", "slots = 8")
     report = played("News", "--trace", SMALL, "--budget", 100, "--agent", name)
@@ -162,6 +183,7 @@ def test_ctrl_c_still_prints_the_metrics(agent):
         (["Nws"], "WebForage/News-v0"),
         (["News", "--trace", "nowhere-v0"], "Known traces: "),
         (["News", "--trace", SMALL, "--agent", "nobody"], "built in are random, first"),
+        (["News", "--agent", "list"], "a baseline (backlink, best_first, "),
         (["News", "--trace", SMALL, "--agent", ".odd"], "there is no agent '.odd'"),
         (["News", "--agent", "json"], "make(env, seed)"),
         (["News", "--trace", SMALL, "--budget", "2x"], "budget is '2x'"),
@@ -173,6 +195,27 @@ def test_ctrl_c_still_prints_the_metrics(agent):
         (["News", "--trace", SMALL, "--option", "colour=red"], "argument colour"),
         (["News", "--trace", SMALL, "--option", "start=noon"], "noon"),
         (["News", "--render", "end.jpg"], "ends in .png"),
+        (["News", "--agent", "z_sum"], "z_sum is for topic and spider, not for news"),
+        (["News", "--agent", "ljm:smoothing=1"], "is for topic, not for news"),
+        (["Topic", "--agent", "baselines.change_rate"], "is for news, not for topic"),
+        (
+            [
+                "Topic",
+                "--trace",
+                SMALL,
+                "--slots",
+                "10",
+                "--agent",
+                "baselines.cloning",
+            ],
+            "--slots is 10, but baselines.cloning wants none: leave it out",
+        ),
+        (["News", "--agent", "linucb:alhpa=1"], "no setting 'alhpa'; it has: ridge"),
+        (["News", "--agent", "no_such.py"], "there is no agent 'no_such.py'"),
+        (
+            ["Topic", "--trace", SMALL, "--agent", "masked_ppo:weights=no/such"],
+            "no/such",
+        ),
         (["News", "--render", "no/such/end.png"], "does not exist"),
     ],
 )

@@ -15,6 +15,7 @@ from gymnasium.utils.env_checker import check_env
 import gym_webforage  # noqa: F401
 from gym_webforage.envs import NewsEnv, SpiderEnv, TopicEnv
 from gym_webforage.trace import TraceNotFoundError
+from tests.toys import Page, web
 
 FLEET = "WebForage/Fleet-v0"  # has tests of its own
 IDS = sorted(
@@ -558,6 +559,20 @@ def test_other_bad_arguments():
             env.reset(options=options)
     with pytest.raises(ValueError, match=r"the train split of .* lasts 288\.0 hours"):
         NewsEnv("synthetic-small-v0", budget="15d").reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (TopicEnv, {"topic": "hello"}, r"has no labels; give words: topic=\[\.\.\.\]"),
+        (SpiderEnv, {}, "record with --targets or --target-label"),
+        (NewsEnv, {}, r"lasts 0\.0 hours; use Topic or Spider"),
+    ],
+)
+def test_a_trace_that_lacks_what_a_task_needs(kind, options, message):
+    trace = web({"home": Page(["a"], "hello"), "a": Page()})
+    with pytest.raises(ValueError, match=message):
+        kind(trace, **options).reset(seed=0)
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -281,6 +281,15 @@ def _living(group: int) -> bool:
         (["--agent", "no_such.module"], "there is no agent"),
         (["--seeds", "0"], "not a positive number"),
         (["--agent", "baselines/oracle.py"], "the same name"),
+        (["--agent", "tests/toys.py"], "toys.py offers no make(env, seed)"),
+        (["--agent", "linucb:alhpa=1"], "no setting 'alhpa'; it has: ridge, gamma"),
+        (["--quick", "--full"], "not allowed with argument"),
+        (
+            ["--quick", "--tasks", "topic-python"],
+            "among the quick tasks there is no task 'topic-python': quick-news",
+        ),
+        (["verify", "--workers", "0"], "'0' is not a positive number"),
+        (["verify", "--sample", "-3"], "'-3' is not a positive number"),
     ],
 )
 def test_mistakes_are_named(

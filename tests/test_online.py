@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import baselines
 from baselines import _link_text
 from baselines._places import Places
-from baselines.agent import run_episode
-from baselines.fleet import run_fleet
-from gym_webforage import fleet_v0
+from baselines.agent import Transition, run_episode
 from gym_webforage.envs import SpiderEnv
 from tests.toys import Page, web
 
@@ -221,13 +219,19 @@ def test_without_rates_nothing_is_corrected() -> None:
 
 @pytest.mark.parametrize("name", ["linucb", "linear_thompson"])
 def test_linear_models_divide(name):
-    env = fleet_v0.env(
-        "synthetic-small-v0", founders=2, population="score", budget="6h", slots=None
-    )
-
-    def run():
-        return run_fleet(env, baselines.load(name).make, seed=4)
-
-    first, again = run(), run()
-    assert len(first.births) > 0
-    np.testing.assert_equal(first.events, again.events)
+    env = SpiderEnv("synthetic-small-sites-v0", slots=None, budget=40)
+    agent: Any = baselines.load(name).make(env, 1)
+    run_episode(env, agent, seed=1)
+    learned = agent.weights.copy()
+    child = agent.divide(np.random.default_rng(2))
+    np.testing.assert_array_equal(child.weights, learned)
+    other = SpiderEnv("synthetic-small-sites-v0", slots=None, budget=40)
+    observation, info = other.reset(seed=2)
+    for _ in range(10):
+        action = child.act(observation, info)
+        observation, reward, _, _, info = other.step(action)
+        child.learn(
+            Transition(observation, action, reward, observation, False, False, info)
+        )
+    assert np.abs(child.weights - learned).max() > 0
+    np.testing.assert_array_equal(agent.weights, learned)  # its parent is untouched

@@ -222,7 +222,10 @@ def test_a_trace_made_for_training():
     [
         ("masked_ppo --task news topic", "news has weights of its own"),
         ("masked_dqn --residual", "DQN learns all of them"),
-        ("masked_ppo --set speed=2", "speed"),
+        ("masked_ppo --set ratee=1", "no setting 'ratee'; it has: rollout, epochs"),
+        ("prior_bandit --set rate=1", "it has: crawls, ridge, doubt"),
+        ("masked_ppo --set seed=1", "no setting 'seed'"),
+        ("masked_ppo --set rate", "expected key=value"),
         ("masked_ppo --trace nowhere-v0", "There is no trace"),
     ],
 )
@@ -248,6 +251,16 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         train(tmp_path, "cloning", *METHODS["cloning"], "--seed", "5")
     assert "seed differ" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--rounds", "--slots", "--columns", "--num-envs"])
+def test_the_speed_of_nothing_is_not_measured(option, capsys):
+    from benchmarks.training import main
+
+    with pytest.raises(SystemExit) as stop:
+        main([option, "0"])
+    assert stop.value.code == 2
+    assert "'0' is not a positive number" in capsys.readouterr().err
 
 
 def test_the_speed_of_training_is_measured(capsys):

@@ -19,7 +19,7 @@ from benchmarks.leaderboard import positive
 from benchmarks.reproduce import automata, energy, evolution, selection, spidering
 from benchmarks.reproduce.fleets import CHECKPOINTS
 from benchmarks.reproduce.results import Results, Settings, failures
-from benchmarks.standings import commit
+from benchmarks.runs import commit
 from benchmarks.work import Work, make_missing, one_thread, write_whole
 from gym_webforage import TraceError, TraceNotFoundError
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from gym_webforage.cli.common import fail
+from gym_webforage.cli.common import clear_errors, fail
 
 
 def legal_actions(observation: Any, info: Any) -> np.ndarray:
@@ -50,19 +50,29 @@ class FirstAgent:
 BUILT_IN = {"random": RandomAgent, "first": FirstAgent}
 
 
-def agent_module(name: str) -> ModuleType | None:
-    """Import the module that makes an agent; None for one that is built in."""
+def agent_module(name: str) -> Any:
+    """Return the module that makes an agent; None for one that is built in.
+
+    Files and settings are left to the package of baselines, if it can be imported.
+    """
     if name in BUILT_IN:
         return None
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # as `python -m` does
-    known = (
-        f"built in are {', '.join(BUILT_IN)}, else give a module that offers "
-        "make(env, seed), such as baselines.best_first from the repository's root"
-    )
-    if Path(f"baselines/{name}.py").is_file():
-        name = f"baselines.{name}"  # as the leaderboard calls them
+    ours = _baselines()
+    known = f"built in are {', '.join(BUILT_IN)}, else give "
+    if ours is not None:
+        known += f"a baseline ({', '.join(ours.names())}), a .py file or "
+    known += "a module that offers make(env, seed)"
+    is_special = ":" in name or name.endswith(".py")
+    if ours is not None and (is_special or name in ours.names()):
+        try:
+            return ours.load(name)
+        except ours.NoAgentError as error:
+            fail(error)
+    if is_special:
+        known += "; files and settings work where the package baselines can be imported"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -77,6 +87,27 @@ def agent_module(name: str) -> ModuleType | None:
     return module
 
 
-def make_agent(name: str, module: ModuleType | None, env: Any, seed: int) -> Any:
+def _baselines() -> Any:
+    """Return the package of baselines, None where it cannot be imported."""
+    try:
+        found = importlib.import_module("baselines")
+    except ModuleNotFoundError:
+        return None
+    return found if hasattr(found, "NoAgentError") else None  # others have that name
+
+
+def check_kind(name: str, module: Any, kind: str) -> None:
+    """Refuse an agent that is made for other kinds of environments."""
+    kinds = getattr(module, "KINDS", (kind,))
+    if kind not in kinds:
+        fail(f"{name} is for {' and '.join(kinds)}, not for {kind}")
+
+
+def make_agent(name: str, module: Any, env: Any, seed: int) -> Any:
     """Make an agent for an environment."""
-    return BUILT_IN[name]() if module is None else module.make(env, seed)
+    if module is None:
+        return BUILT_IN[name]()
+    # What a baseline refuses, a user can mend; who writes an agent needs a traceback.
+    is_ours = getattr(module, "module", module).__name__.startswith("baselines.")
+    with clear_errors() if is_ours else nullcontext():
+        return module.make(env, seed)

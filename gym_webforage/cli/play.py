@@ -24,7 +24,13 @@ BETWEEN_UPDATES = 50  # steps from one look of the progress bar to the next
 def play(
     env: Annotated[str, typer.Argument(metavar="ENV", help="News, Topic or Spider.")],
     agent: Annotated[
-        str, typer.Option(help="random, first, or a module with make(env, seed).")
+        str,
+        typer.Option(
+            help="random, first, or a module with make(env, seed). Where the package "
+            "baselines can be imported (from the repository's root) also the bare name "
+            "of a baseline (a wrong one lists them: --agent list), a .py file, and "
+            "settings: linear_td:alpha=0.2."
+        ),
     ] = "random",
     seed: Annotated[
         int, typer.Option(min=0, help="Of what reset draws and of the agent.")
@@ -57,10 +63,10 @@ def play(
 
       webforage play Topic --option relevance=label --split test
 
-      webforage play Spider --agent baselines.breadth_first --render end.png
+      webforage play Spider --agent breadth_first --render end.png
     """
     from gym_webforage import envs
-    from gym_webforage.cli.agents import agent_module, make_agent
+    from gym_webforage.cli.agents import agent_module, check_kind, make_agent
     from gym_webforage.envs.forage import DEFAULT_TRACES
     from gym_webforage.envs.run import summarize
 
@@ -73,6 +79,7 @@ def play(
     if render is not None:
         given["render_mode"] = "rgb_array"
     module = agent_module(agent)
+    check_kind(agent, module, kind.lower())
     view = getattr(module, "slots", None) if slots is None else _parse_slots(slots)
     source = trace or DEFAULT_TRACES[getattr(envs, f"{kind}Env").kind]
     given["trace"] = load(source)
@@ -81,6 +88,9 @@ def play(
     world = _make_env(kind, view, given)
     player = make_agent(agent, module, world, seed)
     wanted = getattr(player, "slots", None)
+    # Those that are built in take any view, as may others that name none.
+    if slots is not None and module is not None and hasattr(player, "slots"):
+        _check_view(agent, wanted, view)
     if slots is None and wanted != view:
         view = wanted
         world = _make_env(kind, view, given)
@@ -128,6 +138,13 @@ def _parse_slots(slots: str) -> int | None:
     if not slots.isdecimal() or int(slots) < 1:
         fail(f"--slots is {slots!r}, expected a positive number or none")
     return int(slots)
+
+
+def _check_view(agent: str, wanted: int | None, given: int | None) -> None:
+    """Refuse a view in which an agent's actions mean something else."""
+    if wanted != given:
+        wants = "none" if wanted is None else wanted
+        fail(f"--slots is {given or 'none'}, but {agent} wants {wants}: leave it out")
 
 
 def _parse_options(options: list[str]) -> dict[str, Any]:

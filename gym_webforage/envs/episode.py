@@ -144,9 +144,11 @@ class EpisodeMaker:
         }[self.split]
         time, fetches = parse_budget(self.rules.default_budget)
         if time > high - low and self.split != "all":
+            instead = "" if end > begin else "; use Topic or Spider"
             raise ValueError(
                 f"budget is {self.rules.default_budget!r}, but the {self.split} split "
                 f"of {self.trace.name} lasts {(high - low) / 3_600_000:.1f} hours"
+                f"{instead}"
             )
         if time < 0:
             time = round(fetches * self.rules.fetch_seconds * 1000)
@@ -170,7 +172,8 @@ class EpisodeMaker:
         trace = self.trace
         if not trace.url_target.any():
             raise ValueError(
-                f"the trace {trace.name} has no target pages, which Spider pays for"
+                f"the trace {trace.name} has no target pages, which Spider pays for; "
+                "record with --targets or --target-label"
             )
         rooted = np.unique(trace.url_site[trace.roots])
         rich = np.unique(trace.url_site[trace.url_target])

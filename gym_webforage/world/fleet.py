@@ -51,7 +51,6 @@ class Outcome:
     """What came of a forager's step, and of its slice if that ended."""
 
     step: Step
-    slice_ended: bool = False
     children: tuple[int, ...] = ()
     died: bool = False
 
@@ -194,7 +193,7 @@ class Fleet:
             self.turn = self.turn % len(self.order) if self.order else 0
             self.slice_start = world.clock
             self._send([self.current])
-            return Outcome(self._cut(step), True, children, died)
+            return Outcome(self._cut(step), children, died)
         over = world.clock - self.slice_start >= self.slice_time
         if not (over or step.terminated):
             return Outcome(step)
@@ -203,7 +202,7 @@ class Fleet:
             self.turn += 1
         self.turn = self.turn % len(self.order) if self.order else 0
         self.slice_start = world.clock
-        return Outcome(step, True, children, died)
+        return Outcome(step, children, died)
 
     # --- in rounds
 
@@ -223,7 +222,7 @@ class Fleet:
             for number in [number for number in self.order if number in steps]:
                 self._land(number, steps[number], paths[number], jumps[number])
                 children, died = self._settle_energy(number, steps[number])
-                outcomes[number] = Outcome(steps[number], True, children, died)
+                outcomes[number] = Outcome(steps[number], children, died)
             self._send(list(self.waiting))
             self.turn = 0
             self.slice_start = self.world.clock
@@ -233,7 +232,7 @@ class Fleet:
             }
         for number in [number for number in self.order if number in steps]:
             children, died = self._settle(number, steps[number].terminated)
-            outcomes[number] = Outcome(steps[number], True, children, died)
+            outcomes[number] = Outcome(steps[number], children, died)
         self.turn = 0
         self.slice_start = self.world.clock
         return outcomes

@@ -54,7 +54,6 @@ TRACE_ARRAYS = (
     TAG_PATH,  # of link texts, -1: none
 ) = _numbered(TRACE_ARRAYS)
 TRACE_STATES = len(TRACE_ARRAYS.split())  # a number, not an address: k
-TRACE_FIELDS = TRACE_STATES + 1
 
 # --- a world: addresses, then the meaning of its integers and numbers
 (

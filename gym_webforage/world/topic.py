@@ -135,6 +135,11 @@ def topic_of_label(trace: Trace, label: str) -> Topic:
     have them, else the `TOPIC_WORDS` that best tell its pages from all.
     """
     number = trace.labels.find(label)
+    if number < 0 and not len(trace.labels):
+        raise ValueError(
+            f"topic is {label!r}, but the trace {trace.name} has no labels; give "
+            "words: topic=[...]"
+        )
     if number < 0:
         raise ValueError(
             f"topic {label!r} is not a label of {trace.name}; its labels: "
