@@ -14,7 +14,7 @@ import baselines
 from baselines import _link_text
 from baselines._places import Places
 from baselines.agent import Transition, run_episode
-from gym_webforage.envs import SpiderEnv
+from gym_webforage.envs import SpiderEnv, TopicEnv
 from tests.toys import Page, web
 
 NAMES = ("online_logistic", "online_naive_bayes", "td_corrected", "sleeping_bandit")
@@ -219,13 +219,13 @@ def test_without_rates_nothing_is_corrected() -> None:
 
 @pytest.mark.parametrize("name", ["linucb", "linear_thompson"])
 def test_linear_models_divide(name):
-    env = SpiderEnv("synthetic-small-sites-v0", slots=None, budget=40)
+    env = TopicEnv("synthetic-small-v0", slots=None, budget=40)
     agent: Any = baselines.load(name).make(env, 1)
     run_episode(env, agent, seed=1)
     learned = agent.weights.copy()
     child = agent.divide(np.random.default_rng(2))
     np.testing.assert_array_equal(child.weights, learned)
-    other = SpiderEnv("synthetic-small-sites-v0", slots=None, budget=40)
+    other = TopicEnv("synthetic-small-v0", slots=None, budget=40)
     observation, info = other.reset(seed=2)
     for _ in range(10):
         action = child.act(observation, info)
