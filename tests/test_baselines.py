@@ -478,7 +478,7 @@ def test_a_name_may_carry_settings():
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("linucb:alhpa=1", "ridge, gamma, prior, alpha"),
+        ("linucb:alphas=1", "ridge, gamma, prior, alpha"),
         ("linear_td:is_news=true", "ties, weight_scale, gamma, alpha, start_size"),
         ("weblog_change:weblog=1", "policy, weblog_size, start_size, beta"),
         ("td_naive_bayes:teacher=1", "elsewhere, gamma, page_rate, directory_rate"),

@@ -210,7 +210,7 @@ def test_ctrl_c_still_prints_the_metrics(agent):
             ],
             "--slots is 10, but baselines.cloning wants none: leave it out",
         ),
-        (["News", "--agent", "linucb:alhpa=1"], "no setting 'alhpa'; it has: ridge"),
+        (["News", "--agent", "linucb:alphas=1"], "no setting 'alphas'; it has: ridge"),
         (["News", "--agent", "no_such.py"], "there is no agent 'no_such.py'"),
         (
             ["Topic", "--trace", SMALL, "--agent", "masked_ppo:weights=no/such"],

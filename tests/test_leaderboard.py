@@ -282,7 +282,7 @@ def _living(group: int) -> bool:
         (["--seeds", "0"], "not a positive number"),
         (["--agent", "baselines/oracle.py"], "the same name"),
         (["--agent", "tests/toys.py"], "toys.py offers no make(env, seed)"),
-        (["--agent", "linucb:alhpa=1"], "no setting 'alhpa'; it has: ridge, gamma"),
+        (["--agent", "linucb:alphas=1"], "no setting 'alphas'; it has: ridge, gamma"),
         (["--quick", "--full"], "not allowed with argument"),
         (
             ["--quick", "--tasks", "topic-python"],
