@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from gym_webforage.cache import ENVIRONMENT_VARIABLE
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start background jobs so; the programs under test would not hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
